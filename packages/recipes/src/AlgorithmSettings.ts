@@ -1,4 +1,4 @@
-/** The settings that an algorithm of the literature stands for, taken from `Algorithm` in core. */
+/** The settings that a published algorithm implies, taken from `Algorithm` in core. */
 import { Algorithm, Setting } from "@effect-rl/core"
 import { NamedLoss } from "@effect-rl/core/losses"
 import { NamedCredit } from "@effect-rl/core/program"
@@ -7,13 +7,13 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 
-/** The settings of a run on which an algorithm depends. */
+/** The run settings that an algorithm's settings depend on. */
 interface Size {
   readonly groupsPerBatch: number
   readonly maxTokens: number
 }
 
-/** Algorithms by the name of their setting. */
+/** Algorithms by the value of the `algorithm` setting. */
 const algorithms = {
   grpo: () => Algorithm.grpo(),
   dr_grpo: () => Algorithm.drGrpo(),
@@ -31,7 +31,7 @@ type Name = keyof typeof algorithms
 const overlongBuffer = (name: Name, { maxTokens }: Size) =>
   name === "dapo" ? { overlongBuffer: Math.max(1, Math.floor(maxTokens / 5)) } : {}
 
-/** The settings that an algorithm stands for; the options of its loss only where that is the loss of the run. */
+/** The settings that an algorithm implies. Its loss options apply only if the run uses its loss. */
 const settingsOf = (name: Name, size: Size, given: object) => {
   const { rollout: { dynamic } = {}, update: { credit, loss } } = algorithms[name](size)
   const isOwnLoss = !("loss" in given) || given.loss === loss.name
@@ -60,7 +60,7 @@ const sized = Schema.decodeUnknownOption(Sized)
 const named = Schema.decodeUnknownOption(Named)
 
 /**
- * The given settings of a recipe over those of the algorithm that they name.
+ * The given settings, completed with those that their `algorithm` implies. Given values win.
  *
  * @example
  * const given = AlgorithmSettings.applied({ algorithm: "dapo", clipHigh: 1.4 }, TrainingSettings.TrainingSettings)

@@ -20,7 +20,7 @@ const Program = Schema.Struct({
 
 const common = Setting.flat(Program)
 
-/** The settings of every recipe beside those of its program. */
+/** The settings of every recipe, apart from those specific to its program. */
 export const own = (defaults: Pick<Defaults, "learningRate" | "model" | "schedule">) => ({
   /** Base model to train. */
   model: Setting.text({ default: defaults.model, help: "Base model to train" }),
@@ -43,7 +43,7 @@ export const own = (defaults: Pick<Defaults, "learningRate" | "model" | "schedul
 
 const { evalEvery, iterations, saveEvery, seed } = RunOptions.RunSettings.fields
 
-/** The settings of programs that are changed most often, with a recipe's own defaults. */
+/** The most frequently changed settings, with the recipe's own defaults. */
 export const first = (defaults: Pick<Defaults, "evalEvery" | "iterations" | "maxTokens">) => ({
   iterations: Setting.withDefault(iterations, defaults.iterations),
   evalEvery: Setting.withDefault(evalEvery, defaults.evalEvery),
@@ -53,7 +53,7 @@ export const first = (defaults: Pick<Defaults, "evalEvery" | "iterations" | "max
 })
 
 /**
- * The fields of a recipe's settings.
+ * Setting fields for a recipe's `Schema.Struct`: the shared settings, with the recipe's own defaults.
  *
  * @example
  * const Settings = Schema.Struct(CommonSettings.fields({
@@ -68,7 +68,7 @@ export const fields = (defaults: Defaults) => ({
   ...own(defaults),
   ...first(defaults),
   ...common,
-  // Those that come first are in no section of the help.
+  // The most frequently changed settings come first in the help, outside any section.
   ...first(defaults)
 })
 
@@ -76,7 +76,7 @@ const All = Schema.Struct(fields({ model: "", iterations: 0, learningRate: 1, ma
 
 export type CommonSettings = typeof All.Type
 
-/** The learning rate by its schedule. */
+/** The learning-rate schedule that the settings select. */
 export const learningRate = (
   { learningRate, schedule, warmup }: Pick<CommonSettings, "learningRate" | "schedule" | "warmup">
 ) => {
@@ -90,7 +90,7 @@ export const learningRate = (
   }
 }
 
-/** The options of a run that these settings decide. */
+/** The run options that these settings determine. */
 export const options = (model: ChatModel.ChatModel, settings: CommonSettings) => {
   const { update, ...program } = Setting.nest(Program, settings)
   return { model, ...program, update: { ...update, learningRate: learningRate(settings) } }

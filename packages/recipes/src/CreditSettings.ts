@@ -1,5 +1,5 @@
 /**
- * The credit of a recipe: the name of a rule with its own options, and the reward shaping before it.
+ * The credit settings of a recipe: a credit rule with its options, and the reward shaping applied before it.
  *
  * @example
  * const credit = CreditSettings.of({ credit: "leave_one_out", lengthPenalty: 0.1, quarantine: false, maxTokens: 256 })
@@ -52,8 +52,8 @@ const refuse = (field: string, found: unknown, expected: string) =>
   Effect.fail(new InvalidOption.InvalidOption({ field, found: String(found), expected }))
 
 /**
- * Fails with the first option that the rule does not have or lacks, and where the buffer for overlong responses is longer than a response may
- * be.
+ * Fails with the first option that the rule does not accept or is missing. Also fails if the buffer for overlong responses exceeds the
+ * longest allowed response.
  *
  * @example
  * const checked = CreditSettings.check({ credit: "centered", maxTokens: 64 })
@@ -76,7 +76,7 @@ export const check = Effect.fnUntraced(function*(settings: Omit<Settings, "lengt
   }
 })
 
-/** The rule, applied after reward shaping and the quarantine. */
+/** The credit rule, with reward shaping and the quarantine applied first. */
 export const of = (settings: Settings): Credit.Credit<InvalidOption.InvalidOption> => {
   const { credit, lengthPenalty, maxTokens, overlongBuffer, quarantine } = settings
   const chosen = NamedCredit.make(credit, settings)

@@ -1,4 +1,4 @@
-/** The settings of recipes that train on examples, of answers to imitate or of preferences. */
+/** The settings of recipes that train on examples: answers to imitate, or preferences. */
 import { Setting } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
 import * as CommonSettings from "./CommonSettings.ts"
@@ -7,7 +7,7 @@ export interface Defaults extends CommonSettings.Defaults {
   readonly batchSize: number
 }
 
-/** The fields of a recipe's settings. */
+/** Setting fields for a recipe's `Schema.Struct`: the settings for training on examples, with the recipe's own defaults. */
 export const fields = (defaults: Defaults) => ({
   /** Examples in each iteration. */
   batchSize: Setting.int({
@@ -19,7 +19,7 @@ export const fields = (defaults: Defaults) => ({
   ...CommonSettings.fields(defaults)
 })
 
-/** The settings of any recipe, without its own defaults. */
+/** The settings that all of these recipes share, without defaults of a particular recipe. */
 export const ExampleSettings = Schema.Struct(fields({
   model: "",
   iterations: 0,
@@ -32,7 +32,7 @@ export const ExampleSettings = Schema.Struct(fields({
 export type ExampleSettings = typeof ExampleSettings.Type
 
 /**
- * Shuffled batches of some rows, as many epochs as the iterations need.
+ * Shuffled batches of the rows, repeated for as many epochs as the iterations need.
  *
  * @example
  * const dataset = SupervisedDataset.conversations(conversations, {

@@ -1,4 +1,4 @@
-/** The loss of a recipe: its name and the options that each loss has. */
+/** The loss settings of a recipe: the loss's name and the options of each loss. */
 import { type InvalidOption, type Rl, Setting } from "@effect-rl/core"
 import { NamedLoss } from "@effect-rl/core/losses"
 import type * as Effect from "effect/Effect"
@@ -19,7 +19,7 @@ interface Settings extends NamedLoss.Given {
   readonly loss?: NamedLoss.Name
 }
 
-/** Fails with the first option that the loss does not have. */
+/** Fails with the first given option that the chosen loss does not accept. */
 export const check = (settings: Settings): Effect.Effect<void, InvalidOption.InvalidOption> => {
   const { loss = "importance_sampling" } = settings
   return OwnOptions.check(`the loss ${loss}`, settings, {
@@ -28,6 +28,6 @@ export const check = (settings: Settings): Effect.Effect<void, InvalidOption.Inv
   })
 }
 
-/** The loss, where one was chosen, with the options that were given. */
+/** The chosen loss with the given options; empty if no loss was chosen. */
 export const of = (settings: Settings): { readonly loss?: UpdateLoss } =>
   settings.loss === undefined ? {} : { loss: NamedLoss.make(settings.loss, settings) }

@@ -1,12 +1,12 @@
-/** Options that only some choices have, such as those of a loss or of a credit. */
+/** Options that only some choices accept, such as those of one loss or one credit rule. */
 import { InvalidOption } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 
-/** The options among the settings that were given, by name. */
+/** The names in `options` that have a value in the settings. */
 export const given = (settings: object, options: ReadonlyArray<string>) =>
   Object.entries(settings).filter(([name, value]) => options.includes(name) && value !== undefined)
 
-/** Fails with the first of all `options` that was given and is not one of the choice's `own`. */
+/** Fails with the first given option in `options` that is not in the choice's `own` options. */
 export const check = (
   choice: string,
   settings: object,

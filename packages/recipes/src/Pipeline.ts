@@ -1,11 +1,11 @@
-/** Recipes trained one after the other, each from checkpoints of the earlier ones. */
+/** Pipelines: recipes trained one after another, each from checkpoints of earlier stages. */
 import type { InvalidOption } from "@effect-rl/core"
 import { Setting } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type { BaseSettings, Recipe } from "./Recipe.ts"
 
-/** The paths of a stage's last weights: one to continue training from, one to sample from. */
+/** Paths of a stage's final weights: `statePath` to continue training from, and a path to sample from. */
 export interface Checkpoint {
   readonly statePath: string
   readonly samplerPath: string
@@ -13,10 +13,10 @@ export interface Checkpoint {
 
 /** One recipe's run. */
 export interface Stage<out E = never, out R = never> {
-  /** Name of the stage, and of its run's folder inside the pipeline's. */
+  /** Name of the stage, and of its run's folder inside the pipeline's folder. */
   readonly name: string
   readonly recipe: Recipe<E, R>
-  /** The recipe's settings; `of` gives the checkpoint of an earlier stage. */
+  /** The recipe's settings. `of` returns the checkpoint of an earlier stage. */
   readonly settings: (of: (stage: string) => Checkpoint) => Readonly<Record<string, unknown>>
 }
 
@@ -29,16 +29,16 @@ export interface Pipeline<out E = never, out R = never> {
   readonly _tag: "Pipeline"
   readonly name: string
   readonly description: string
-  /** Whether one of its recipes runs code that a model wrote. */
+  /** Whether any of its recipes runs code that a model wrote. */
   readonly runsCode?: true
-  /** `Setting`s, each with a default or optional, from which flags and configuration files follow. */
+  /** The pipeline's settings. Each has a default or is optional. Command-line flags and configuration files are derived from them. */
   readonly settings: Setting.Struct
-  /** Decodes settings that flags or a file gave. */
+  /** Decodes settings from flags or a configuration file. */
   readonly configure: (given: unknown) => Effect.Effect<Configured<E, R>, InvalidOption.InvalidOption>
 }
 
 /**
- * A pipeline.
+ * Makes a pipeline from its settings and its stages.
  *
  * @example
  * Pipeline.make({

@@ -1,4 +1,4 @@
-/** Recipes: tasks with everything that is needed to train on them. They name no backend. */
+/** Recipes: tasks with everything needed to train on them. A recipe does not depend on a backend. */
 import {
   Advantage,
   type ChatModel,
@@ -26,7 +26,7 @@ import * as Stream from "effect/Stream"
 import * as AlgorithmSettings from "./AlgorithmSettings.ts"
 import * as TrainingSettings from "./TrainingSettings.ts"
 
-/** The training data of a task that rolls nothing out. */
+/** The training data of a task without rollouts. */
 export interface Examples<out E = never, out R = never> {
   readonly length: number
   readonly batch: (
@@ -35,43 +35,43 @@ export interface Examples<out E = never, out R = never> {
   ) => Effect.Effect<ReadonlyArray<Datum.Datum<"WeightedTokens">>, E, R>
 }
 
-/** How much further an iteration samples where groups without a signal are replaced. */
+/** Limits of an iteration that samples more batches to replace groups without a training signal. */
 export interface Replacing {
-  /** Most batches that it samples. */
+  /** The most batches that the iteration samples. */
   readonly batches: number
-  /** Groups that it trains on at most. */
+  /** The most groups that the iteration trains on. */
   readonly trained: number
 }
 
-/** A recipe's task, put together for one model. */
+/** A recipe's task, built for one model. */
 export interface Task<out E = never, out R = never> {
   readonly model: ChatModel.ChatModel
   /** Trains to the end, or resumes the run in the store. */
   readonly run: Stream.Stream<RunRecord.RunRecord, E, R | Tinker.Tinker | RunStore.RunStore>
   /** Fails with the first invalid option. */
   readonly check: Effect.Effect<void, InvalidOption.InvalidOption>
-  /** The groups that are rolled out, for plans and for playing; with `examples`, for playing alone. */
+  /** The groups to roll out, for training, plans and play. If the task has `examples`, the groups are only for play. */
   readonly dataset: RLDataset.RLDataset<E, R>
-  /** The groups that training rolls out, where they are others than those of `dataset`. */
+  /** The groups that training rolls out, if they differ from those of `dataset`. */
   readonly trained?: Effect.Effect<RLDataset.RLDataset<E, R>, E, R | Tinker.Tinker | Scope.Scope>
   readonly examples?: Examples<E, R>
-  /** Undefined where every iteration samples one batch. */
+  /** Undefined if every iteration samples exactly one batch. */
   readonly replacing?: Effect.Effect<Replacing | undefined, InvalidOption.InvalidOption>
-  /** The number of other models, such as a reference or a teacher, that score the training data; default 0. */
+  /** The number of other models that score the training data, such as a reference or a teacher. Default: 0. */
   readonly readers?: number
   readonly evaluators: ReadonlyArray<Evaluator.Evaluator<E, R>>
   readonly maxTokens: number
   readonly settings: typeof RunOptions.RunSettings.Type
   /** Most turns of an episode. */
   readonly turns: number
-  /** The answer to the problem in a prompt's text, for scripted policies. */
+  /** The answer to the problem in a prompt. Scripted policies use it. */
   readonly answerTo: (prompt: string) => Option.Option<string>
   /**
-   * The reward that every answer of `answerTo` reaches, where it need not be right: 0 in a game that no player can be made to lose. Unless
-   * given, every such answer is right, and earns 1.
+   * The reward that every answer of `answerTo` reaches. Default: 1, because the answers are right. Set it if they need not win, for example
+   * to 0 in a game that good play always draws.
    */
   readonly referenceReward?: number
-  /** An answer that does nothing, in the form that the task asks for; the empty text unless given. */
+  /** An answer that does nothing, in the format that the task asks for. Default: the empty text. */
   readonly emptyAnswer?: string
 }
 
@@ -93,7 +93,7 @@ const replacing = <E, R>(options: TaskOptions<E, R>["options"]) =>
       minInformative > 0 ? { batches: maxBatches, trained: minInformative } : undefined
   )
 
-/** A credit made of that which a recipe's settings chose. */
+/** Makes a credit from the credit that the recipe's settings chose. */
 export type CreditChange = <E>(chosen: Credit.Credit<E>) => Credit.Credit<E | InvalidOption.InvalidOption>
 
 const Change = Context.Reference<CreditChange>("@effect-rl/recipes/Recipe/CreditChange", {
@@ -129,7 +129,7 @@ export const task = Effect.fnUntraced(
   }
 )
 
-/** Includes the name of the model to train. */
+/** The settings that every recipe has: the model to train and the seed. */
 export interface BaseSettings {
   readonly model: string
   readonly seed: number
@@ -140,41 +140,41 @@ export interface Configured<out E, out R> extends BaseSettings {
   readonly build: (model: ChatModel.ChatModel) => Effect.Effect<Task<E, R>, E, R>
 }
 
-/** A run of a few minutes at most, with a model of the embedded engine. */
+/** A run of a few minutes on a model of the embedded engine. */
 export interface ShortRun {
-  /** The expected results of the run, for the reader. */
+  /** The results to expect, as text for the user. */
   readonly says: string
-  /** Settings that, with those of `sample`, replace the recipe's defaults where no model is named. */
+  /** Settings that replace the recipe's defaults if no model is named. Those of `sample` are added. */
   readonly settings: Readonly<Record<string, unknown>>
 }
 
-/** The short run of a recipe whose default model the embedded engine does not have. */
+/** The short run of a recipe whose default model is not in the embedded engine. */
 export interface OnEngine extends ShortRun {
-  /** The run for machines that have SmolLM2; its settings override the others. Absent where SmolLM2 would learn less. */
+  /** The run on machines that have SmolLM2. Its settings override the others. Absent if SmolLM2 would learn less. */
   readonly withSmolLm2?: ShortRun
 }
 
-/** A task with its settings. Its errors and requirements are its own. */
+/** A task with its settings, typed by its own errors and requirements. */
 export interface Recipe<out E = never, out R = never> {
   readonly name: string
   readonly description: string
-  /** Absent where the engine trains the recipe with its defaults. */
+  /** Absent if the engine can train the recipe with its defaults. */
   readonly onEngine?: OnEngine
-  /** Settings that take made-up problems in place of downloaded ones; absent where nothing is downloaded. */
+  /** Settings that replace downloaded problems by generated problems. Absent if the recipe downloads nothing. */
   readonly sample?: Readonly<Record<string, unknown>>
-  /** Whether it runs code that a model wrote: the command has a sandbox for such recipes alone. */
+  /** Whether the recipe runs code that a model wrote. Commands provide a sandbox only if it does. */
   readonly runsCode?: true
-  /** Whether it starts programs by a `Launcher`: the command has one for such recipes alone. */
+  /** Whether the recipe starts programs through a `Launcher`. Commands provide a launcher only if it does. */
   readonly startsPrograms?: true
-  /** The credit of one's own that it is trained by, as `withCredit` was given it. */
+  /** The change of credit given to `withCredit`. */
   readonly credit?: CreditChange
-  /** `Setting`s, each with a default or optional, from which flags and configuration files follow. */
+  /** The recipe's settings. Each has a default or is optional. Command-line flags and configuration files are derived from them. */
   readonly settings: Setting.Struct
-  /** Decodes settings that flags or a file gave. */
+  /** Decodes settings from flags or a configuration file. */
   readonly configure: (given: unknown) => Effect.Effect<Configured<E, R>, InvalidOption.InvalidOption>
 }
 
-/** The recipe's own settings that are marked as `identity`; those of training belong to a run's identity by its options. */
+/** The recipe's own settings that are marked as `identity`. Training settings enter a run's identity through its options. */
 const ownIdentity = <S extends Setting.Struct>(settings: S, decoded: S["Type"]) => {
   const own = Object.entries(Setting.identity(settings, decoded)).filter(([name]) =>
     !TrainingSettings.identityNames.has(name)
@@ -183,7 +183,8 @@ const ownIdentity = <S extends Setting.Struct>(settings: S, decoded: S["Type"]) 
 }
 
 /**
- * A recipe. A run of it is resumed only with equal values of its settings that are marked as `identity`.
+ * Makes a recipe from its settings and a function that builds its task. A run resumes only if all settings marked as `identity` have the
+ * same values.
  *
  * @example
  * export default Recipe.make({
@@ -234,8 +235,8 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
 })
 
 /**
- * The recipe with a credit of your own in place of the one that its settings chose, or made of that one. Fails for a recipe that is not
- * trained on rewards.
+ * The recipe with its credit changed: `change` gets the credit that the settings chose and returns the credit to train with. `configure`
+ * fails if the recipe is not trained on rewards.
  *
  * @example
  * const fading = Advantage.perToken("fading", ({ group }) => (member, turn) => (group.rewardsG[member] ?? 0) * 0.9 ** turn)
@@ -294,8 +295,8 @@ const taskWith = <E, R, S>(
 })
 
 /**
- * The recipe with services that it needs, such as a database or a simulator, as commands give a recipe only those of their own. The layer
- * is built once for each task, and what it acquired is released when the scope of `build` closes: on the command line, when the command ends.
+ * Provides a recipe with services that commands do not have, such as a database or a simulator. The layer is built once per task and
+ * released when the scope of `build` closes; for a command, this is when the command ends.
  *
  * @example
  * const gsm8k = Recipe.provide(Recipes.gsm8k, Hub.Hub.layer)

@@ -1,4 +1,4 @@
-/** The groups of a recipe's task for a worker: it puts the same task together, and finds in it the groups that it is sent. */
+/** The rollout task of a recipe for a worker. The worker builds the same task as the driver, and looks up the groups that it is sent. */
 import { InvalidOption } from "@effect-rl/core"
 import { GroupSource, RolloutTask } from "@effect-rl/core/program"
 import * as Cache from "effect/Cache"
@@ -6,10 +6,10 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Recipe from "./Recipe.ts"
 
-/** The name by which programs that are recipes are sent. */
+/** The name under which recipe groups are sent to workers. */
 export const name = "effect-rl/recipe"
 
-/** Batches under way at the same time: those of the iteration and of the ones ahead of it. */
+/** Batches kept in memory: enough for the current iteration and the iterations sampled ahead of it. */
 const batches = 8
 
 class Batch extends Data.Class<{ readonly index: number; readonly seed: number }> {}
@@ -29,7 +29,7 @@ const otherDataset = (fingerprint: string) =>
   new InvalidOption.InvalidOption({ field: "dataset", found: fingerprint, expected: same })
 
 /**
- * Rolls out groups of a task of a recipe.
+ * A rollout task that looks up groups of a recipe's task by their batch or evaluator.
  *
  * @example
  * const worker = Effect.gen(function*() {

@@ -45,10 +45,10 @@ export {
   ticTacToe
 }
 
-/** The services that recipes may ask for. */
+/** The services that recipes may require. */
 export type Services = Hub.Hub | FileSystem | Path | Sandbox.Sandbox
 
-/** Every recipe, in the order in which they are listed. */
+/** Every recipe, in the order in which the command line lists them. */
 export const all: ReadonlyArray<Recipe<unknown, Services>> = [
   arithmetic,
   plainArithmetic,

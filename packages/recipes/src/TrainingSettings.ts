@@ -1,4 +1,4 @@
-/** The settings that all reinforcement learning recipes share, with each recipe's own defaults. */
+/** The settings that all reinforcement learning recipes share. Each recipe has its own defaults. */
 import { type ChatModel, type InvalidOption, Setting } from "@effect-rl/core"
 import { RlOptions, SamplingSettings } from "@effect-rl/core/program"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ export interface Defaults extends CommonSettings.Defaults {
   readonly groupSize: number
 }
 
-/** The settings that are changed most often. */
+/** The most frequently changed settings. */
 const first = (defaults: Defaults) => ({
   ...CommonSettings.own(defaults),
   /** Problems in each iteration. */
@@ -40,7 +40,7 @@ const first = (defaults: Defaults) => ({
 })
 
 /**
- * The fields of a recipe's settings.
+ * Setting fields for a recipe's `Schema.Struct`: the reinforcement learning settings, with the recipe's own defaults.
  *
  * @example
  * const Settings = Schema.Struct({
@@ -61,11 +61,11 @@ export const fields = (defaults: Defaults) => ({
   ...Setting.flat(RlOptions.Settings),
   ...Setting.flat(Schema.Struct(LossSettings.fields).annotate({ title: "Loss" })),
   ...Setting.flat(Schema.Struct(CreditSettings.fields).annotate({ title: "Credit" })),
-  // Those that come first are in no section of the help.
+  // The most frequently changed settings come first in the help, outside any section.
   ...first(defaults)
 })
 
-/** The settings of any recipe, without its own defaults. */
+/** The settings that all of these recipes share, without defaults of a particular recipe. */
 export const TrainingSettings = Schema.Struct(fields({
   model: "",
   iterations: 0,
@@ -78,7 +78,7 @@ export const TrainingSettings = Schema.Struct(fields({
 
 export type TrainingSettings = typeof TrainingSettings.Type
 
-/** Names of these settings, to tell them from those of a recipe's own task. */
+/** Names of these settings. They distinguish training settings from settings of a recipe's task. */
 export const names: ReadonlySet<string> = new Set(Object.keys(TrainingSettings.fields))
 
 /** Names under which these settings are part of a run's identity. */
@@ -94,14 +94,14 @@ const Checked = Schema.Struct({
   ...CreditSettings.fields
 })
 
-/** Fails with the first of these settings that contradicts another; settings of other recipes pass. */
+/** Fails with the first setting that contradicts another. Settings of other recipes are ignored. */
 export const check = (settings: unknown): Effect.Effect<void, InvalidOption.InvalidOption> =>
   Option.match(Schema.decodeUnknownOption(Checked)(settings), {
     onNone: () => Effect.void,
     onSome: (settings) => Effect.andThen(LossSettings.check(settings), CreditSettings.check(settings))
   })
 
-/** The options of a run that these settings decide. */
+/** The run options that these settings determine. */
 export const options = (model: ChatModel.ChatModel, settings: Settings) => {
   const { update, ...program } = Setting.nest(RlOptions.Settings, settings)
   return {

@@ -36,20 +36,23 @@ const algorithms: ReadonlyArray<readonly [name: string, Algorithm.Algorithm<Inva
   ["max_rl", Algorithm.maxRl()]
 ]
 
-describe("an algorithm on the command line", () => {
-  it.effect.each(algorithms)("%s is the algorithm of that name in core", ([name, algorithm]) =>
-    Effect.gen(function*() {
-      const model = yield* TestModel.model
-      const settings = yield* Setting.decode(TrainingSettings.TrainingSettings, { model: model.name, ...size })
-      const { rollout: _, update: { credit: __, ...update }, ...options } = TrainingSettings.options(model, settings)
-      const { identity } = yield* RlOptions.resolve({ ...options, algorithm, update, dataset })
-      assert.deepStrictEqual(
-        yield* identityOf({ ...Object(applied({ algorithm: name })) }),
-        identity
-      )
-    }))
+describe("the algorithm setting", () => {
+  it.effect.each(algorithms)(
+    "%s has the settings of core's algorithm with that name",
+    ([name, algorithm]) =>
+      Effect.gen(function*() {
+        const model = yield* TestModel.model
+        const settings = yield* Setting.decode(TrainingSettings.TrainingSettings, { model: model.name, ...size })
+        const { rollout: _, update: { credit: __, ...update }, ...options } = TrainingSettings.options(model, settings)
+        const { identity } = yield* RlOptions.resolve({ ...options, algorithm, update, dataset })
+        assert.deepStrictEqual(
+          yield* identityOf({ ...Object(applied({ algorithm: name })) }),
+          identity
+        )
+      })
+  )
 
-  it("gives way to settings that are given as well", () => {
+  it("gives way to settings that are also given", () => {
     assert.deepStrictEqual(applied({ algorithm: "dapo", clipHigh: 1.4 }), {
       ...size,
       algorithm: "dapo",
@@ -61,7 +64,7 @@ describe("an algorithm on the command line", () => {
     })
   })
 
-  it("leaves the options of its loss out where another loss is given", () => {
+  it("does not set the options of its loss if another loss is given", () => {
     assert.deepStrictEqual(applied({ algorithm: "dapo", loss: "cispo" }), {
       ...size,
       algorithm: "dapo",
@@ -72,7 +75,7 @@ describe("an algorithm on the command line", () => {
     })
   })
 
-  it("leaves other settings and unknown names to the schema of settings", () => {
+  it("leaves other settings and unknown names to the settings schema", () => {
     assert.deepStrictEqual(applied({ loss: "ppo" }), { ...size, loss: "ppo" })
     assert.deepStrictEqual(applied({ algorithm: "gpro" }), { ...size, algorithm: "gpro" })
   })

@@ -13,21 +13,21 @@ const keepsTheLaws = <E>(makeEnv: EnvLaws.MakeEnv<E, never>) => {
   }
 }
 
-describe("a sum", () => {
+describe("the laws of a plain sum environment", () => {
   keepsTheLaws((seed) => Effect.map(model, (model) => Sums.plain.env(model, seed, 1)))
 })
 
-describe("a sum in a box", () => {
+describe("the laws of a boxed sum environment", () => {
   keepsTheLaws((seed) => Effect.map(model, (model) => Sums.boxed.env(model, seed, 1)))
 })
 
-describe("a problem of mathematics", () => {
+describe("the laws of a math environment", () => {
   keepsTheLaws((seed) =>
     Effect.map(model, (model) => MathEnv.make({ model, problem: `What is 1^${seed}?`, answer: "1" }))
   )
 })
 
-describe("a problem that pays for digits", () => {
+describe("the laws of an environment that rewards the share of digits", () => {
   keepsTheLaws((seed) =>
     Effect.map(model, (model) => DigitShareEnv.make({ model, problem: `What is 1^${seed}?`, answer: "1" }))
   )

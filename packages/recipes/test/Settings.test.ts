@@ -1,4 +1,4 @@
-/** Every setting of every recipe: its default, and whether a resumed run must have the same. */
+/** Every setting of every recipe: its default, and whether a resumed run must have the same value. */
 import { Setting } from "@effect-rl/core"
 import { Recipes } from "@effect-rl/recipes"
 import { expect, it } from "vitest"
@@ -10,7 +10,7 @@ const described = ({ name, settings: { fields } }: { readonly name: string; read
     return `${name}.${key}: ${value}${setting?.identity === true ? ", identity" : ""}`
   })
 
-it("recipes keep the defaults of their settings and their part in a run's identity", async () => {
+it("recipes keep the defaults of their settings, and which settings identify a run", async () => {
   const lines = [...Recipes.all, ...Recipes.pipelines].flatMap(described)
   await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("./settings.txt")
 })

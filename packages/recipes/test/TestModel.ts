@@ -1,4 +1,4 @@
-/** A ChatML model over single characters. */
+/** A ChatML model with one token per character. */
 import { Renderers } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { Effect } from "effect"

@@ -1,4 +1,4 @@
-/** Recipes with errors and services of their own. */
+/** Recipes with their own errors and services. */
 import { type ChatModel, type Env, Rl, RLDataset } from "@effect-rl/core"
 import type { Renderer } from "@effect-rl/core/renderers"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"
@@ -46,7 +46,7 @@ const sandboxed = Recipe.make({
 type Failure<R> = R extends Recipe.Recipe<infer E, infer _R> ? E : never
 type Needs<R> = R extends Recipe.Recipe<infer _E, infer R2> ? R2 : never
 
-/** Both channels say what is the recipe's own, and nothing else of the environment's. */
+/** Both type parameters contain only what the recipe declares, and nothing that the environment adds. */
 export const lost: Extract<Failure<typeof sandboxed>, { readonly _tag: "SandboxLost" }> = new SandboxLost()
 export const needs: Needs<typeof sandboxed> extends Sandbox ? true : false = true
 

@@ -1,8 +1,8 @@
-/** The command that starts an agent, and how it is handed its task. No shell reads it. */
+/** The command that starts an agent, with placeholders for its task. It does not go through a shell. */
 import { InvalidOption } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 
-/** What the places of a command stand for. */
+/** The placeholders of a command and what each one stands for. */
 export const places = {
   task: "the text of the task",
   file: "the name of a file with that text",
@@ -12,10 +12,10 @@ export const places = {
 
 export type Place = keyof typeof places
 
-/** A command, divided into its arguments. */
+/** A command split into its arguments. */
 export interface AgentCommand {
   readonly words: readonly [program: string, ...ReadonlyArray<string>]
-  /** Whether a place occurs in it. */
+  /** Whether the command contains a placeholder. */
   readonly has: (place: Place) => boolean
 }
 
@@ -23,11 +23,11 @@ const word = /(?:"[^"]*"|'[^']*'|[^\s"'])+/g
 const quoted = /"([^"]*)"|'([^']*)'/g
 const place = /\{(task|file|model|verdict)\}/g
 
-/** One quote too many, or too few. */
+/** Whether the text has an unpaired quote. */
 const isUnclosed = (text: string) => /["']/.test(text.replace(quoted, ""))
 
 /**
- * The arguments of a command, divided at white space outside of quotes.
+ * Splits a command at white space outside quotes. Fails if the command is empty or a quote is not closed.
  *
  * @example
  * const command = AgentCommand.parse(`node my-agent.js --ask {task}`)
@@ -44,7 +44,7 @@ export const parse = (text: string): Effect.Effect<AgentCommand, InvalidOption.I
   return Effect.succeed({ words, has: (place) => words.some((one) => one.includes(`{${place}}`)) })
 }
 
-/** The arguments with what their places stand for. What is put in is not read again. */
+/** The arguments with their placeholders filled in. Placeholders inside the inserted values are not replaced. */
 export const filled = (
   { words: [program, ...rest] }: AgentCommand,
   values: Readonly<Record<Place, string>>

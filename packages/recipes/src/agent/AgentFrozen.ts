@@ -1,5 +1,5 @@
 /**
- * Models that an agent asks for besides the one that is trained. By their names the base model answers, as it was before training, or a
+ * Frozen models that an agent uses besides the trained model. Each name is answered by the base model as it was before training, or by a
  * checkpoint of it.
  */
 import type { AgentEnv } from "@effect-rl/agent"
@@ -9,17 +9,17 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 
-/** The weights by their names, until the scope closes. Fails where a checkpoint has another tokenizer than the model. */
+/** Opens the frozen models by name, until the scope closes. Fails if a checkpoint's tokenizer differs from the trained model's. */
 export type Open = Effect.Effect<
   Required<Pick<AgentEnv.Options, "frozen">>,
   TinkerError.TinkerError | InvalidOption.InvalidOption,
   Scope.Scope
 >
 
-/** What of the settings of a recipe names models. */
+/** The settings that name models. */
 export interface Names {
   readonly names: ReadonlyArray<string>
-  /** Names, each with the checkpoint that answers behind a "=", or without one for the base model. */
+  /** Each entry is a name for the base model, or `name=checkpoint` for a checkpoint. */
   readonly frozen: ReadonlyArray<string>
 }
 
@@ -37,7 +37,7 @@ const named = (text: string): Named => {
 const invalid = (found: string, expected: string) =>
   Effect.fail(new InvalidOption.InvalidOption({ field: "frozen", found: JSON.stringify(found), expected }))
 
-/** Backends that do not know a tokenizer's fingerprint are taken at their word. */
+/** Passes if a backend does not report a tokenizer fingerprint. */
 const checkTokenizer = (model: ChatModel.ChatModel, { capabilities, modelPath }: SamplingClient.SamplingClient) => {
   const own = model.capabilities.tokenizerFingerprint
   const found = capabilities?.tokenizerFingerprint
@@ -47,8 +47,8 @@ const checkTokenizer = (model: ChatModel.ChatModel, { capabilities, modelPath }:
 }
 
 /**
- * Fails where a name is one of the model that is trained or occurs twice, where a checkpoint is missing behind a "=", and where there is no
- * backend that could answer.
+ * Fails if a name belongs to the trained model or occurs twice, if the checkpoint after "=" is missing, or if there is no backend to
+ * answer.
  */
 export const make = Effect.fnUntraced(function*(
   model: ChatModel.ChatModel,

@@ -1,4 +1,4 @@
-/** Trains an agent that is a program of its own, started by a command for each episode. */
+/** Trains an agent that is a separate program, started by a command for each episode. */
 import { type AgentEnv, AgentGateway, Launcher } from "@effect-rl/agent"
 import { type ChatModel, InvalidOption, type Score, Setting } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
@@ -68,13 +68,13 @@ const settings = Schema.Struct({
 
 type Settings = typeof settings.Type
 
-/** How the agent is run and scored, for all of its tasks. */
+/** How to run and score the agent. All tasks share it. */
 interface Program {
   readonly model: ChatModel.ChatModel
   readonly settings: Settings
   readonly command: AgentCommand.AgentCommand
   readonly frozen: AgentFrozen.Open
-  /** Undefined where the agent writes its verdict into a file. */
+  /** Undefined if the agent writes its verdict to a file. */
   readonly scorer: AgentScorer.Scorer | undefined
 }
 
@@ -83,7 +83,7 @@ const invalid = (field: string, found: string, expected: string) =>
 
 const ways = "scorer: --score with a module, --judge with a rubric, or {verdict} in the command, the file for a verdict"
 
-/** Exactly one scorer has to be named. */
+/** Fails unless exactly one scorer is named. */
 const scorerOf = Effect.fnUntraced(function*(
   model: ChatModel.ChatModel,
   { judge, score }: Settings,
@@ -106,7 +106,9 @@ const isFolder = (folder: string) =>
     Effect.orElseSucceed(() => false)
   )
 
-/** What the command names has to be where the agent runs. */
+/**
+ * Fails if `folder` is not a folder, or if the launcher gives the agent only the files of `folder` and the command's files are not in it.
+ */
 const checkFiles = Effect.fnUntraced(function*(command: AgentCommand.AgentCommand, { folder }: Settings) {
   const { files, name } = yield* Launcher.Launcher
   if (folder !== "" && !(yield* isFolder(folder))) {
@@ -123,7 +125,7 @@ const checkFiles = Effect.fnUntraced(function*(command: AgentCommand.AgentComman
   }
 })
 
-/** The variables of the session, the model's name where programs look for it, and those of this process that are asked for. */
+/** The session's variables, the model's name in the variables where programs look for it, and the requested variables of this process. */
 const variablesOf = (model: string, { variables }: Settings, { env }: AgentEnv.Session) => ({
   ...Object.fromEntries(variables.flatMap((name) => {
     const value = process.env[name]
@@ -134,7 +136,7 @@ const variablesOf = (model: string, { variables }: Settings, { env }: AgentEnv.S
   ANTHROPIC_MODEL: model
 })
 
-/** The last characters of what a program that failed said, for readers of transcripts. */
+/** Characters kept from the end of a failed program's error output, for readers of transcripts. */
 const longestExplanation = 1000
 
 const explained = (
@@ -148,7 +150,7 @@ const explained = (
   verdict: { provider, outcome: `exit code ${exitCode}` }
 })
 
-/** Starts the program in an episode of its own, and scores what it did. */
+/** Runs the program for one episode and scores the outcome. */
 const run = Effect.fnUntraced(
   function*(
     { command, model, scorer, settings }: Program,

@@ -1,4 +1,4 @@
-/** Recipes of one's own agents: functions of this process that talk to a model, with the tasks that they are trained on. */
+/** Recipes for your own agents: functions in this process that talk to a model, with the tasks to train them on. */
 import { AgentEnv } from "@effect-rl/agent"
 import { InvalidOption, type TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
@@ -12,21 +12,21 @@ import * as AgentTraining from "./AgentTraining.ts"
 export interface Options<Task, E, R, TE, TR> {
   readonly name: string
   readonly description?: string
-  /** What is trained on and what is held out, or how both are found; tasks are values of JSON. */
+  /** The tasks to train on and to hold out, or an effect that loads them. Tasks are JSON values. */
   readonly tasks: Split<Task> | Effect.Effect<Split<Task>, TE, TR>
-  /** Runs the agent once, and judges what it did. A failure fails the member; it is never a reward. */
+  /** Runs the agent once and scores it. A failure fails the group member; it never counts as a reward. */
   readonly run: (
     session: AgentEnv.Session,
     task: Task
   ) => Effect.Effect<AgentEnv.Verdict, E, R> | PromiseLike<AgentEnv.Verdict>
-  /** The question of a task and its answer, for readers of transcripts. */
+  /** The question of a task and its answer, shown in transcripts. */
   readonly shown?: (task: Task) => { readonly question?: string; readonly reference?: string }
-  /** Defaults of the training in place of this module's. */
+  /** Training defaults that replace those of this module. */
   readonly defaults?: AgentSettings.Defaults
 }
 
 /**
- * A recipe that trains an agent, to be exported as the default of a module that `effect-rl train`, `eval` and `play` are given.
+ * A recipe that trains an agent. Export it as the default of a module to use it with `effect-rl train`, `eval` and `play`.
  *
  * @example
  * export default AgentRecipe.make({

@@ -1,4 +1,4 @@
-/** Scorers of agents that are programs: a function, a judge, or a file that the agent writes says what an episode was worth. */
+/** Scorers for agents that are programs: a function, a judge model, or a verdict file that the agent writes. */
 import { type ChatModel, InvalidOption, Message, type Score, type TinkerError } from "@effect-rl/core"
 import { type Judge, Rubric } from "@effect-rl/core/environments"
 import type { Renderer } from "@effect-rl/core/renderers"
@@ -9,7 +9,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as BaseJudge from "../grading/BaseJudge.ts"
 
-/** What an agent did, for its scorer. Its exit code is no reward. */
+/** What an agent did, as input to its scorer. The exit code by itself is not a reward. */
 export interface Outcome {
   /** The row of its task. */
   readonly task: Schema.JsonObject
@@ -18,7 +18,7 @@ export interface Outcome {
   readonly exitCode: number
 }
 
-/** A scorer that gave no verdict. The episode has then no reward, and its member fails. */
+/** The scorer gave no verdict. The episode has no reward, and its group member fails. */
 export class NoVerdict extends Schema.TaggedError<NoVerdict>()("NoVerdict", {
   scorer: Schema.String,
   found: Schema.String
@@ -28,16 +28,16 @@ export class NoVerdict extends Schema.TaggedError<NoVerdict>()("NoVerdict", {
   }
 }
 
-/** Why an outcome cannot be scored. */
+/** The reasons why an outcome cannot be scored. */
 export type Error = NoVerdict | Judge.JudgeError | TinkerError.TinkerError | Renderer.RendererError
 
-/** What an outcome is worth. `key` is the same in every run. */
+/** Scores an outcome. `key` identifies the episode and is the same in every run. */
 export type Scorer = (outcome: Outcome, key: string) => Effect.Effect<Score.Score, Error>
 
-/** The function that a module of one's own exports as its default. */
+/** The function that a user's module exports as its default. */
 export type Function = (outcome: Outcome) => Verdict | PromiseLike<Verdict>
 
-/** A reward, or a whole score. */
+/** A reward, or a complete score. */
 export type Verdict = typeof Verdict.Type
 
 const Verdict = Schema.Union([
@@ -66,7 +66,7 @@ const failure = (error: unknown) => Predicate.isError(error) ? error.message : S
 const isFunction = (value: unknown): value is (outcome: Outcome) => unknown => typeof value === "function"
 
 /**
- * The function that a module exports as its default, which may return a promise. What it returns is checked.
+ * A scorer that calls the default export of a module, which may return a promise. The returned verdict is validated.
  *
  * @example
  * const scorer = AgentScorer.fromModule("./score.ts")
@@ -92,7 +92,7 @@ export const fromModule = Effect.fn("AgentScorer.fromModule")(function*(file: st
   return scorer
 })
 
-/** The verdict that an agent wrote into a file, as JSON; `redact` takes out of it what was handed out to the agent. */
+/** The JSON verdict that an agent wrote to a file. `redact` removes secrets that the agent was given. */
 export const fromFile = Effect.fn("AgentScorer.fromFile")(function*(file: string, redact: (text: string) => string) {
   const scorer = "the agent's file {verdict}"
   const fs = yield* FileSystem.FileSystem
@@ -107,16 +107,16 @@ export const fromFile = Effect.fn("AgentScorer.fromFile")(function*(file: string
   return yield* decoded(scorer, verdict)
 })
 
-/** A rubric for what the agent printed. */
+/** A rubric that judges what the agent printed. */
 export interface JudgeOptions {
   readonly rubric: string
-  /** The judge, with its own weights, which are not trained. */
+  /** The judge's model. Its weights are not trained. */
   readonly model: ChatModel.ChatModel
   readonly textOf: (task: Schema.JsonObject) => string
 }
 
 /**
- * A judge that reads the task and what the agent printed, and gives a score from 0 to 1.
+ * A scorer with a judge model that reads the task and the agent's output, and gives a score from 0 to 1.
  *
  * @see Rubric
  */

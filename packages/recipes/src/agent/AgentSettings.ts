@@ -1,11 +1,11 @@
-/** The settings of recipes whose policy is an agent, beside those of training. */
+/** The settings of recipes whose policy is an agent, besides the training settings. */
 import { Setting } from "@effect-rl/core"
 import * as TrainingSettings from "../TrainingSettings.ts"
 
-/** Defaults of one's own in place of these. */
+/** Defaults that replace those of this module. */
 export type Defaults = Partial<TrainingSettings.Defaults & { readonly names: ReadonlyArray<string> }>
 
-/** The settings of the training and of the agent's episodes. */
+/** The settings of training and of the agent's episodes. */
 export const fields = ({ names = [], ...defaults }: Defaults = {}) => ({
   ...TrainingSettings.fields({
     model: "effect-rl/tiny-tasks",

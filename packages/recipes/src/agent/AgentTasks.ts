@@ -1,4 +1,4 @@
-/** The tasks of an agent, from a file or a folder: those that it is trained on, and those that are held out. */
+/** Loads the tasks of an agent from a file or a folder, and splits them into training and held-out tasks. */
 import { Seed } from "@effect-rl/core/environments"
 import { RowError, Rows } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
@@ -7,7 +7,7 @@ import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 
-/** Tasks to train on and tasks to measure on. */
+/** Tasks to train on and tasks to evaluate on. */
 export interface Split<out Task> {
   readonly train: ReadonlyArray<Task>
   readonly test: ReadonlyArray<Task>
@@ -15,15 +15,15 @@ export interface Split<out Task> {
 
 /** A task of a file. */
 export interface AgentTask {
-  /** What the agent is asked: the row's `task`, `question` or `prompt`. */
+  /** The text that the agent is asked, from the row's `task`, `question` or `prompt`. */
   readonly text: string
-  /** The whole row, for its scorer. */
+  /** The whole row, for the scorer. */
   readonly row: Schema.JsonObject
 }
 
 const Row = Schema.Record(Schema.String, Schema.Json)
 
-/** The names under which a row may have the text of its task, the first of which counts. */
+/** Names of the field with a row's text. The first one present is used. */
 const names = ["task", "question", "prompt"]
 
 const found = (row: Schema.JsonObject) => names.map((name) => row[name]).find((value) => typeof value === "string")
@@ -60,11 +60,11 @@ const inFolder = Effect.fnUntraced(function*(folder: string, split: string) {
   })
 })
 
-/** Of a file, a fifth is held out unless a number is given, and never more than this. */
+/** Default number of held-out tasks of a file: a fifth of them, but at most this many. */
 const mostHeldOut = 128
 
 /**
- * Holds out the tasks with the lowest hashes, whatever their order; tasks with the same text go to one part.
+ * Holds out the tasks with the `count` lowest hashes of their texts, independent of their order. Tasks with the same text stay together.
  *
  * @example
  * const { test, train } = AgentTasks.holdOut([{ text: "2 + 2", row: {} }, { text: "2 + 3", row: {} }], 1)
@@ -80,8 +80,8 @@ export const holdOut = (tasks: ReadonlyArray<AgentTask>, count: number): Split<A
 }
 
 /**
- * The tasks of a file (`.jsonl`, `.parquet` or `.csv`), some of which are held out, or of a folder with the files `train` and `test`. Fails
- * with a `RowError` for a row without a text, and where no task is left to train on.
+ * Loads tasks from a file (`.jsonl`, `.parquet` or `.csv`), some of which are held out, or from a folder with the files `train` and `test`.
+ * Fails with a `RowError` if a row has no text or no task is left to train on.
  *
  * @example
  * const split = AgentTasks.load("tasks.jsonl")

@@ -1,4 +1,4 @@
-/** The training of an agent on tasks, whichever way it is run. */
+/** The training of an agent on tasks, shared by programs and functions. */
 import { type ChatModel, type Env, type EnvGroupBuilder, Evaluator, FailurePolicy, RLDataset } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -9,20 +9,23 @@ import * as TrainingSettings from "../TrainingSettings.ts"
 import * as AgentSettings from "./AgentSettings.ts"
 import type { Split } from "./AgentTasks.ts"
 
-/** The settings that every recipe of an agent has. */
+/** The settings that every agent recipe has. */
 export const Settings = Schema.Struct(AgentSettings.fields())
 export type Settings = typeof Settings.Type
 
-/** Tasks, and an environment for one of them. */
+/** Tasks, and how to make an environment for one task. */
 export interface Options<Task, E, R> {
   readonly name: string
   readonly split: Split<Task>
   readonly env: (task: Task, key: string) => Effect.Effect<Env.Env<E, R>, E, R | Scope.Scope>
-  /** Distinguishes runs beyond their tasks, such as by the command of the agent. */
+  /** Distinguishes runs that have the same tasks, for example by the agent's command. */
   readonly form?: string
 }
 
-/** A member whose agent failed is tried once more, then left out: its failure is no reward, and does not concern the others. */
+/**
+ * Retries a failed member once. If its agent or scorer fails again, the member is left out of its group without a reward. If an environment
+ * cannot be acquired or the policy fails, the run is aborted.
+ */
 const leaveOut = FailurePolicy.fromDescription({
   maxRetries: 1,
   otherwise: {
@@ -37,7 +40,7 @@ const leaveOut = FailurePolicy.fromDescription({
   }
 })
 
-/** The environment, which waits for its turn among the agents that run, and gives it up at its end. */
+/** The environment, run under a permit that limits concurrent agents. The permit is released when the episode ends. */
 const inTurn = Effect.fnUntraced(function*<E, R>(
   turns: Semaphore.Semaphore,
   make: Effect.Effect<Env.Env<E, R>, E, R | Scope.Scope>
@@ -57,14 +60,14 @@ const inTurn = Effect.fnUntraced(function*<E, R>(
   return { ...env, leave: Effect.ensuring(env.leave ?? Effect.void, release) }
 })
 
-/** The limits of an episode and the names of the model that the settings say. */
+/** The episode limits and model names from the settings. */
 export const episode = ({ agentTimeout, idleTimeout, maxRequests, names }: Settings) => ({
   names,
   idleTimeout,
   limits: { maxTurns: maxRequests, rolloutTimeout: agentTimeout }
 })
 
-/** The task of a recipe; tasks are keyed by their places. */
+/** The task of a recipe. Tasks are keyed by their index. */
 export const task = <Task, E, R>(
   model: ChatModel.ChatModel,
   settings: Settings,

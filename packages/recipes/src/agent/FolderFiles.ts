@@ -1,11 +1,11 @@
-/** The files of a folder of this machine, of which each sandbox gets a copy. */
+/** The files of a local folder, copied into each sandbox. */
 import { SandboxFiles } from "@effect-rl/sandbox"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 
-/** A folder that cannot be copied. */
+/** The folder cannot be copied. */
 export class FolderError extends Schema.TaggedError<FolderError>()("FolderError", {
   folder: Schema.String,
   detail: Schema.String
@@ -17,12 +17,12 @@ export class FolderError extends Schema.TaggedError<FolderError>()("FolderError"
 
 const mebibyte = 1024 * 1024
 
-/** A copy is made for each episode. */
+/** Limits on the folder's size, because every episode gets a copy. */
 const most = { files: 5000, bytes: 64 * mebibyte }
 
 const isHistory = (name: string) => name.split("/", 1)[0] === ".git"
 
-/** All files below the folder but those of `.git`; links to folders are not followed. */
+/** All files below the folder except those in `.git`. Links to folders are not followed. */
 export const read = Effect.fn("FolderFiles.read")(
   function*(folder: string) {
     const fs = yield* FileSystem.FileSystem

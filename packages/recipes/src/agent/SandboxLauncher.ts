@@ -1,4 +1,4 @@
-/** Agents that are programs in a sandbox, whose only network is the gateway of their sessions. */
+/** Runs agent programs in sandboxes whose only network access is the gateway of their sessions. */
 import { Launcher } from "@effect-rl/agent"
 import {
   Outcome,
@@ -17,20 +17,20 @@ import { constants } from "node:os"
 import * as FolderFiles from "./FolderFiles.ts"
 
 export interface Options {
-  /** The language of the agents; that of the first word of each command unless given: `node`, `python3`, or else a shell. */
+  /** The runtime of the agents: `node`, `python3` or a shell. Default: chosen by the first word of each command. */
   readonly runtime?: SandboxCapabilities.Runtime
-  /** Files of the agent, in the folder in which it starts; those of its `cwd` unless given. */
+  /** Files of the agent, placed in the folder where it starts. Default: a copy of its `cwd`. */
   readonly files?: SandboxFiles.SandboxFiles
   readonly limits?: Partial<SandboxLimits.SandboxLimits>
 }
 
-/** The language of a command. */
+/** The runtime that a command needs. */
 const runtimeOf = ([program]: Launcher.Program["argv"]): SandboxCapabilities.Runtime =>
   program === "node" ? "node" : /^python[\d.]*$/.test(program) ? "python" : "shell"
 
 const signals: Readonly<Record<string, number | undefined>> = constants.signals
 
-/** The exit code of a program that a signal ended, as a shell says it. */
+/** The exit code of a program that a signal ended, as shells report it. */
 const codeOf = (signal: string) => 128 + (signals[signal] ?? 0)
 
 const ended = (exitCode: number, { stderr, stdout }: Outcome.Ended, note = ""): Launcher.Ended => ({
@@ -39,7 +39,7 @@ const ended = (exitCode: number, { stderr, stdout }: Outcome.Ended, note = ""): 
   stderr: `${Outcome.text(stderr)}${note}`
 })
 
-/** A program that was ended at a limit says so at the end of its standard error. */
+/** If a limit ended the program, its standard error ends with a line that says so. */
 const endedOf = Outcome.match({
   Exited: (outcome) => ended(outcome.code, outcome),
   Signalled: (outcome) => ended(codeOf(outcome.signal), outcome),
@@ -62,7 +62,7 @@ const folders = Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), 
 
 type FilesOf = Effect.Success<typeof folders>
 
-/** Programs of one launcher, each in a sandbox of its own. */
+/** Starts the programs of one launcher, each in its own sandbox. */
 const launch = (
   { open, provider }: Sandbox.Sandbox["Service"],
   { files: given, limits, runtime }: Options,
@@ -90,12 +90,12 @@ const launch = (
   )
 
 /**
- * Starts each agent in a sandbox of its own, from which it reaches the server of the gateway and nothing else: no other port of this
- * machine, no names, no network. The sandbox ends with the agent, and with it every process that the agent started. Of the folder in which
- * a program is to start, its sandbox has a copy.
+ * Starts each agent in its own sandbox. From there it reaches only the gateway's server: no other port of this machine, no DNS and no other
+ * network. The sandbox contains a copy of the folder where the program starts. When the agent ends, the sandbox and every process that the
+ * agent started end too.
  *
- * Fails as `Unsupported` where the sandbox has no network or cannot prevent any: bubblewrap names addresses, WASI has none, and programs of
- * `unsafeHost` reach whatever this machine reaches.
+ * Fails as `Unsupported` if the sandbox cannot restrict its network to named addresses. bubblewrap can; WASI has no network, and programs of
+ * `unsafeHost` reach everything that this machine reaches.
  *
  * @example
  * const launcher = SandboxLauncher.layer({

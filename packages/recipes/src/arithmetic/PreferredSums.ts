@@ -1,4 +1,4 @@
-/** Recipes in which a small model learns which of two answers to a sum is better, and to give such answers. */
+/** Recipes in which a small model learns which of two answers to a sum is better, and to give better answers. */
 import {
   type ChatModel,
   Dpo,
@@ -32,7 +32,10 @@ import * as Sums from "./Sums.ts"
 import * as SupervisedSums from "./SupervisedSums.ts"
 import * as WorkedSums from "./WorkedSums.ts"
 
-/** Evaluated by held-out preferences, and by how often the model's own answers are right. */
+/**
+ * Direct preference optimization on right and wrong answers. Evaluates held-out preferences, and how often the model's own answers are
+ * right.
+ */
 export const dpo = Recipe.make({
   name: "dpo",
   description:
@@ -92,13 +95,13 @@ export const dpo = Recipe.make({
   }
 })
 
-/** A comparison, and which of its completions is right. */
+/** A comparison and which of its completions is right. */
 interface Compared {
   readonly comparison: PreferenceModel.Comparison
   readonly verdict: "A" | "B"
 }
 
-/** The right answer comes first or second by chance, the same whenever it is asked for. */
+/** Puts the right answer first or second at random. The order depends only on the index. */
 const compared = ({ chosen, rejected }: WorkedSums.Preferred, index: number): Compared => {
   const prompt = chosen.slice(0, -1)
   const [right, wrong] = [chosen.slice(-1), rejected.slice(-1)]
@@ -109,7 +112,7 @@ const compared = ({ chosen, rejected }: WorkedSums.Preferred, index: number): Co
 
 type Compare = PreferenceModel.PreferenceModel<TinkerError.TinkerError | Renderer.RendererError>
 
-/** The most likely verdict of a model that `preferenceModel` has trained; any other answer is a tie. */
+/** The verdict of a trained preference model at temperature 0. Any answer other than the two letters is a tie. */
 const trained = (model: ChatModel.ChatModel, client: SamplingClient.SamplingClient): Compare => {
   const policy = MessagePolicy.fromSamplingClient(client, { model, maxTokens: 2, temperature: 0, seed: 0 })
   const { compare } = PreferenceModel.fromMessagePolicy(policy)
@@ -118,7 +121,7 @@ const trained = (model: ChatModel.ChatModel, client: SamplingClient.SamplingClie
   }
 }
 
-/** How often the verdict on held-out comparisons is right. */
+/** An evaluator that measures how often the verdict on held-out comparisons is right. */
 const comparisonsEvaluator = (model: ChatModel.ChatModel): Evaluator.Evaluator<SupervisedSums.Error> => {
   const name = "held_out_comparisons"
   const comparisons = WorkedSums.heldOutPreferences().map(compared)
@@ -144,7 +147,11 @@ const comparisonsEvaluator = (model: ChatModel.ChatModel): Evaluator.Evaluator<S
   }
 }
 
-/** @see tinker-cookbook `recipes/preference/rlhf/rlhf_pipeline.py: train_rm` */
+/**
+ * Trains a preference model that says which of two answers to a sum is better.
+ *
+ * @see tinker-cookbook `recipes/preference/rlhf/rlhf_pipeline.py: train_rm`
+ */
 export const preferenceModel = Recipe.make({
   name: "preference-model",
   description: "Learns to say which of two answers to a sum is right; evaluated on 256 held-out comparisons",
@@ -153,7 +160,7 @@ export const preferenceModel = Recipe.make({
     iterations: 120,
     batchSize: 32,
     learningRate: 2e-3,
-    // At a constant rate some runs never learn more than to say one of the two letters.
+    // At a constant rate, some runs only learn to always answer the same letter.
     schedule: "linear",
     maxTokens: 40,
     evalEvery: 30
@@ -177,7 +184,7 @@ const isRight = ({ prompt }: PreferenceModel.Comparison, completion: ReadonlyArr
   })
 }
 
-/** Prefers a right answer to a wrong one; all other pairs are ties. */
+/** Prefers a right answer to a wrong answer. All other pairs are ties. */
 const perfect: Compare = {
   compare: (comparison) =>
     Effect.zipWith(
@@ -187,13 +194,17 @@ const perfect: Compare = {
     )
 }
 
-/** The preference model of a checkpoint, or a perfect one. */
+/** The preference model of a checkpoint, or the perfect model if none is given. */
 const preferenceModelOf = Effect.fnUntraced(function*(model: ChatModel.ChatModel, modelPath: string | undefined) {
   if (modelPath === undefined) return perfect
   return trained(model, yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath })))
 })
 
-/** @see tinker-cookbook `recipes/preference/rlhf/rlhf_pipeline.py: train_rl` */
+/**
+ * Reinforcement learning with rewards from a preference model that compares a group's answers in pairs.
+ *
+ * @see tinker-cookbook `recipes/preference/rlhf/rlhf_pipeline.py: train_rl`
+ */
 export const preferenceRl = Recipe.make({
   name: "preference-rl",
   description:
@@ -222,7 +233,7 @@ export const preferenceRl = Recipe.make({
     const { groupSize: size, groupsPerBatch, iterations: length, maxTokens, preferenceModel } = settings
     const options = TrainingSettings.options(model, settings)
     const given = { ...options, run: { ...options.run, evaluators: [Sums.evaluator(model, maxTokens)] } }
-    // Answers to the same sums are compared with each other, and never with the sum.
+    // The answers to a sum are compared with each other; the right sum is not part of the comparison.
     const judged = (preferences: Compare) => ({
       length,
       fingerprint: `judged-addition-below-100/${groupsPerBatch}x${size}/${preferenceModel ?? "perfect"}`,
@@ -246,7 +257,7 @@ export const preferenceRl = Recipe.make({
       ...task,
       run: Stream.unwrap(Effect.map(trained, (dataset) => Rl.run({ ...given, dataset }))),
       trained,
-      // Each answer is read once in every comparison that it takes part in.
+      // Each answer is read once in every comparison that includes it.
       readers: preferenceModel === undefined ? 0 : 2 * (Math.min(size, 4) - 1)
     }
     return judging
@@ -256,8 +267,9 @@ export const preferenceRl = Recipe.make({
 const iterations = (count: number, help: string) => Setting.int({ default: count, least: 1, unit: "iterations", help })
 
 /**
- * Reinforcement learning from preferences in three stages. The first is short: the rest is learned in the third, which never sees
- * whether an answer is right. Each stage is evaluated on held-out problems before and after.
+ * Reinforcement learning from human feedback in three stages: supervised training, a preference model, and reinforcement learning from its
+ * verdicts. The first stage is short, so most is learned in the third, which never sees whether an answer is right. Each stage is evaluated
+ * on held-out problems before and after.
  *
  * @see tinker-cookbook `recipes/preference/rlhf/rlhf_pipeline.py`
  */

@@ -1,11 +1,11 @@
-/** Recipes of reinforcement learning on sums. */
+/** Reinforcement learning recipes on sums. */
 import { type ChatModel, Evaluator, ProblemGroupBuilder, Setting } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
 import * as Recipe from "../Recipe.ts"
 import * as TrainingSettings from "../TrainingSettings.ts"
 import * as Sums from "./Sums.ts"
 
-/** The task on sums of one kind. */
+/** The task of answering sums of one kind. */
 const task = (
   model: ChatModel.ChatModel,
   settings: TrainingSettings.TrainingSettings,
@@ -23,7 +23,7 @@ const task = (
   })
 }
 
-/** Held-out problems are evaluated twice: sampled as in training, and with the most likely token each time. */
+/** Evaluates held-out problems twice: sampled as in training, and with greedy decoding. */
 export const arithmetic = Recipe.make({
   name: "arithmetic",
   description: "Sums of two numbers below 100, answers in a box; evaluated on 512 held-out problems",
@@ -46,7 +46,7 @@ export const arithmetic = Recipe.make({
 })
 
 /**
- * Upstream's first recipe; a few steps are enough to see whether training works.
+ * The cookbook's first recipe. A few steps show whether training works.
  *
  * @see tinker-cookbook `recipes/math_rl`, env "arithmetic"
  */
@@ -66,7 +66,7 @@ export const plainArithmetic = Recipe.make({
   build: (model, settings) => task(model, settings, Sums.plain)
 })
 
-/** A real language model that answers most of these sums wrongly, and learns them within half an hour on two cores. */
+/** Trains a pretrained language model that answers most of these sums wrongly at first. It learns them within half an hour on two cores. */
 export const smolLm2Sums = Recipe.make({
   name: "smollm2-sums",
   description: "Sums of two numbers below 100 for SmolLM2, the last number counts; evaluated on 200 held-out problems",

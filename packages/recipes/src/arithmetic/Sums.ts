@@ -1,4 +1,4 @@
-/** Sums of two numbers to ask for, and which of them are never trained on. */
+/** Sums of two numbers as problems, and the sums that are never trained on. */
 import { type ChatModel, Evaluator, Message, ProblemEnv, ProblemGroupBuilder, type RLDataset } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
 import type { Renderer } from "@effect-rl/core/renderers"
@@ -11,7 +11,7 @@ export type Pair = readonly [a: number, b: number]
 
 type Model = Pick<ChatModel.ChatModel, "renderer">
 
-/** A way to ask for sums, and which of them a batch holds. */
+/** A way to pose sums, and the pairs in each batch. */
 export interface Kind {
   readonly name: string
   readonly env: (model: Model, a: number, b: number) => ProblemEnv.ProblemEnv
@@ -38,12 +38,11 @@ const drawHeldOut = (): ReadonlyArray<Pair> => {
 }
 
 /**
- * The 256 held-out pairs in ascending order within each pair, in the order they are drawn. In neither order are they in what the
- * embedded models were pretrained on, nor in `trainingPairs`; `plain` draws upstream's problems and leaves none out.
+ * The 256 held-out pairs, in the order in which they are drawn. Each pair has its smaller number first. Neither order of a pair occurs in
+ * `trainingPairs` or in the pretraining data of the embedded models. `plain` uses the cookbook's problems and excludes no pairs.
  *
- * The pairs come from a fixed seed, so they are computed where they are needed: operands are the first two draws below 100
- * from `Seed.uniform` (mulberry32) of the seed, skipping a pair already drawn and `4 + 5` (the worked example of the few-shot
- * prompt), until there are 256 of the 5050 unordered pairs.
+ * The pairs are computed from a fixed seed. Both operands are drawn below 100 with `Seed.uniform` (mulberry32) until there are 256 of the
+ * 5050 unordered pairs. Repeated pairs are skipped, and so is `4 + 5`, the worked example of the few-shot prompt.
  */
 export const heldOutPairs: ReadonlyArray<Pair> = drawHeldOut()
 
@@ -59,22 +58,22 @@ export const isHeldOut = (a: number, b: number): boolean => heldOutKeys.has(keyO
 
 const operands = Array.from({ length: 100 }, (_, operand) => operand)
 
-/** All ordered pairs of numbers below 100 but those held out. */
+/** All ordered pairs of numbers below 100, except the held-out pairs. */
 export const trainingPairs: ReadonlyArray<Pair> = operands.flatMap((a) =>
   operands.flatMap((b) => isHeldOut(a, b) ? [] : [[a, b] as const])
 )
 
-/** The sum as it is asked for, without what to do with the answer. */
+/** The question for a sum, without instructions about the answer's format. */
 export const question = ([a, b]: Pair) => `What is ${a} + ${b}?`
 
-/** The answer to the last sum in the text; worked examples come before it. */
+/** The answer to the last sum in the text, which follows any worked examples. */
 export const answerTo = (prompt: string): Option.Option<string> =>
   Option.map(
     Option.fromUndefinedOr([...prompt.matchAll(/(?:What is|Calculate) (\d+) \+ (\d+)[?.]/g)].at(-1)),
     ([, a, b]) => String(Number(a) + Number(b))
   )
 
-/** The answer in a box; each pair is drawn anew, with replacement, from `trainingPairs`. */
+/** Asks for the answer in a box. Pairs are drawn from `trainingPairs` with replacement. */
 export const boxed: Kind = {
   name: `boxed-addition-below-100/${trainingPairs.length}-pairs`,
   env: (model, a, b) => MathEnv.make({ model, problem: question([a, b]), answer: String(a + b) }),
@@ -87,12 +86,12 @@ export const boxed: Kind = {
 /** One worked example: 4 + 5 is 9. */
 export const example: ReadonlyArray<Message.Message> = [Message.user(question([4, 5])), Message.assistant("9")]
 
-/** The last whole number of a response, thousands separators left out. */
+/** The last integer in a response. Thousands separators are ignored. */
 const lastInteger = (response: string) => response.replaceAll(",", "").match(/-?\d+/g)?.at(-1)
 
 /**
- * Numbers up to 100 after a worked example; the last number of the response is the answer, and any response that ends by itself
- * is well formed. The problems are upstream's, which the batch's index alone decides.
+ * Sums of numbers up to 100, after a worked example. The last number in the response is the answer, and every response that ends with a
+ * stop token is well formed. The problems are the cookbook's and depend only on the batch's index.
  *
  * @see tinker-cookbook `ArithmeticEnv`, `ArithmeticDataset`
  */
@@ -112,7 +111,7 @@ export const plain: Kind = {
   }
 }
 
-/** For SmolLM2: no example and no box, the last number of the response is the answer. Held-out pairs are drawn again. */
+/** Sums for SmolLM2, without an example or a box. The last number in the response is the answer. Held-out pairs are redrawn. */
 export const unboxed: Kind = {
   name: "smollm2-sums",
   env: (model, a, b) =>
@@ -142,7 +141,7 @@ export interface DatasetOptions {
 }
 
 /**
- * Batches of attempts at the pairs of a kind.
+ * A dataset of groups of attempts at the sums of a kind.
  *
  * @example
  * const dataset = Sums.dataset(Sums.boxed, { model, batches: 20, groupsPerBatch: 32, groupSize: 8 })
@@ -161,7 +160,7 @@ export const dataset = (
     )
 })
 
-/** Each held-out pair in both orders, the answer in a box: 512 problems, one attempt each. */
+/** Each held-out pair in both orders, with a boxed answer: 512 problems, one attempt each. */
 export const heldOut = (model: Model) =>
   heldOutPairs.flatMap(([a, b], index) =>
     [[a, b] as const, [b, a] as const].map(([left, right], order) =>
@@ -173,6 +172,6 @@ export const heldOut = (model: Model) =>
     )
   )
 
-/** How often the answers to `heldOut` are right, sampled at temperature 1. */
+/** The share of right answers to `heldOut`, sampled at temperature 1. */
 export const evaluator = (model: ChatModel.ChatModel, maxTokens: number) =>
   Evaluator.testSet({ name: "held_out", groups: heldOut(model), maxTokens })

@@ -1,4 +1,4 @@
-/** Recipes in which a small model learns sums from worked ones, or from a teacher that scores its own answers. */
+/** Recipes in which a small model learns sums from worked examples, or from a teacher that scores the model's own answers. */
 import {
   type ChatModel,
   Credit,
@@ -23,14 +23,14 @@ import * as Recipe from "../Recipe.ts"
 import * as Sums from "./Sums.ts"
 import * as WorkedSums from "./WorkedSums.ts"
 
-/** Errors of a run on examples with an evaluator of answers. */
+/** Errors of a run on examples that evaluates answers. */
 export type Error = Rl.Error | Renderer.RendererError | WeightedDatum.InvalidExample
 
 type Parts =
   & Pick<Recipe.Task<Error>, "run" | "check" | "maxTokens" | "examples">
   & Partial<Pick<Recipe.Task<Error>, "readers">>
 
-/** The task of a run on examples. Its problems are for playing alone, one sum at a time. */
+/** The task of a run on examples. Its problems are only for play, one sum at a time. */
 export const task = Effect.fnUntraced(function*(options: RunOptions.RunOptions<Error>, parts: Parts) {
   const { model, run: { evaluators = [] } = {} } = options
   const { run: settings } = yield* RunOptions.resolve(options)
@@ -44,7 +44,7 @@ export const task = Effect.fnUntraced(function*(options: RunOptions.RunOptions<E
   return task
 })
 
-/** The task of imitating the answers of a dataset. */
+/** A task that trains a model to imitate the answers in a dataset. */
 export const imitating = (
   model: ChatModel.ChatModel,
   settings: CommonSettings.CommonSettings,
@@ -61,7 +61,7 @@ export const imitating = (
   })
 }
 
-/** Evaluated by the likelihood of held-out examples, and by how often the model's own answers are right. */
+/** Evaluates the likelihood of held-out examples, and how often the model's own answers are right. */
 export const supervised = Recipe.make({
   name: "supervised",
   description: "Imitates worked sums; evaluated on 256 held-out ones and on its own answers to 512 held-out problems",
@@ -84,7 +84,7 @@ export const supervised = Recipe.make({
   }
 })
 
-/** Fails where the backend knows that the teacher does not read the student's tokens. */
+/** Fails if the backend reports that the teacher's tokenizer differs from the student's. */
 const checkTokenizer = Effect.fnUntraced(function*(teacher: string, { capabilities, name }: ChatModel.ChatModel) {
   const own = capabilities.tokenizerFingerprint
   const { tokenizerFingerprint = own } = yield* Tinker.Tinker.use((tinker) => tinker.capabilities(teacher))
@@ -96,7 +96,7 @@ const checkTokenizer = Effect.fnUntraced(function*(teacher: string, { capabiliti
   })
 })
 
-/** A sampler of a model that the backend has under this name, or of a checkpoint. */
+/** A sampler for a model name that the backend knows, or for a checkpoint path. */
 const samplerOf = Effect.fnUntraced(function*(teacher: string, student: ChatModel.ChatModel) {
   const tinker = yield* Tinker.Tinker
   const models = yield* tinker.models
@@ -106,7 +106,8 @@ const samplerOf = Effect.fnUntraced(function*(teacher: string, student: ChatMode
 })
 
 /**
- * The student answers, and each of its tokens is judged by how likely the teacher finds it. Rewards are reported, not trained on.
+ * On-policy distillation: the student answers, and the teacher's log-probabilities score each token. Rewards are reported but not trained
+ * on.
  *
  * @see tinker-cookbook `recipes/distillation/on_policy_distillation.py`
  */
@@ -150,7 +151,10 @@ export const onPolicyDistill = Recipe.make({
   })
 })
 
-/** The student never sees a worked sum: all that it learns is in the teacher's log-probabilities of its own answers. */
+/**
+ * A teacher imitates worked sums, then a student learns from the teacher's log-probabilities of its own answers. The student never sees a
+ * worked sum.
+ */
 export const distill = Pipeline.make({
   name: "distill",
   description:

@@ -1,11 +1,11 @@
-/** Conversations in which a sum is worked out before it is answered, to imitate or to prefer. */
+/** Conversations with sums worked out step by step, for imitation or preferences. */
 import { Message, type SupervisedDataset } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
 import * as MathEnv from "../math/MathEnv.ts"
 import { heldOutPairs, type Pair, question, trainingPairs } from "./Sums.ts"
 
 /**
- * Column addition from the right, as the embedded models know it from pretraining: `7+8=15,4+2+1=7`.
+ * Column addition from the right, in the format that the embedded models were pretrained on: `7+8=15,4+2+1=7`.
  *
  * @example
  * WorkedSums.columns(47, 38)
@@ -23,11 +23,11 @@ export const columns = (a: number, b: number): string => {
   }).join(",")
 }
 
-/** The question, with where to put the answer. */
+/** The question, with an instruction on where to put the answer. */
 export const asked = (pair: Pair) => Message.user(MathEnv.question(question(pair)))
 
 /**
- * The question and its right answer, worked out.
+ * The question and its right answer, worked out step by step.
  *
  * @example
  * const dataset = Preferences.pairs([{ chosen: WorkedSums.right([4, 7]), rejected: WorkedSums.wrong([4, 7]) }], {
@@ -42,13 +42,16 @@ export const right = ([a, b]: Pair): SupervisedDataset.Conversation => [
 
 const slips = [-20, -11, -10, -9, -2, -1, 1, 2, 9, 10, 11, 20]
 
-/** A number that is not the sum but near it, the same at every call. */
+/** A number near the sum but not equal to it. It depends only on the pair. */
 const missed = ([a, b]: Pair) => {
   const possible = slips.map((slip) => a + b + slip).filter((sum) => sum >= 0)
   return possible[Seed.derive(a, "WorkedSum", b) % possible.length] ?? a + b + 1
 }
 
-/** The same question with a wrong answer: for odd `a` worked out up to the last step, for even `a` guessed. */
+/**
+ * The same question with a wrong answer. If `a` is odd, the steps are right and only the final number is wrong; if `a` is even, the wrong
+ * number comes without steps.
+ */
 export const wrong = ([a, b]: Pair): SupervisedDataset.Conversation => [
   asked([a, b]),
   Message.assistant(`${a % 2 === 1 ? `${columns(a, b)} so ` : ""}\\boxed{${missed([a, b])}}`)
@@ -62,10 +65,10 @@ export interface Preferred {
 
 const preference = (pair: Pair): Preferred => ({ chosen: right(pair), rejected: wrong(pair) })
 
-/** Examples and preferences of every pair that is not held out. */
+/** Worked examples of every pair that is not held out. */
 export const examples = () => trainingPairs.map(right)
 export const preferences = () => trainingPairs.map(preference)
 
-/** Examples and preferences of the held-out pairs, each in one order. */
+/** Worked examples of the held-out pairs, each in one order. */
 export const heldOutExamples = () => heldOutPairs.map(right)
 export const heldOutPreferences = () => heldOutPairs.map(preference)

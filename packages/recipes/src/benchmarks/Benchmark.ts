@@ -1,4 +1,4 @@
-/** Held-out evaluations as they are published: rows, prompts, graders and metrics. */
+/** Held-out evaluations as published: rows, prompts, graders and metrics. */
 import {
   type ChatModel,
   Evaluator,
@@ -25,7 +25,7 @@ export interface Question {
 }
 
 export interface LoadOptions extends Source.Options {
-  /** The number of questions to load, from the first; default all. */
+  /** The number of questions to load, from the start. Default: all. */
   readonly limit?: number
 }
 
@@ -46,11 +46,11 @@ export interface FromSourceOptions<Row> {
   readonly description: string
   readonly source: Source.Source<Row>
   readonly split: string
-  /** Undefined for a row without a question, or without an answer. */
+  /** The question of a row, or undefined if the row lacks a question or an answer. */
   readonly question: (row: Row) => Question | undefined
 }
 
-/** Questions from the rows of a split. */
+/** A benchmark whose questions come from the rows of a dataset split. */
 export const fromSource = <Row>(options: FromSourceOptions<Row>): Benchmark => ({
   name: options.name,
   description: options.description,
@@ -67,12 +67,12 @@ export interface EvaluatorOptions
   extends Pick<Evaluator.TestSetOptions<never, never>, "maxTokens" | "temperature" | "seed" | "concurrency">
 {
   readonly model: Pick<ChatModel.ChatModel, "renderer">
-  /** Answers to each question; with more than one, `pass@k` is measured too. Default 1. */
+  /** Answers to each question. With more than one, `pass@k` is measured too. Default: 1. */
   readonly attempts?: number
 }
 
 /**
- * Measures the share of correct answers. A truncated response is graded like any other.
+ * An evaluator that measures the share of correct answers. A truncated response is graded like any other.
  *
  * @example
  * const evaluator = Effect.map(Benchmarks.gsm8k.load({ limit: 50 }), (questions) =>

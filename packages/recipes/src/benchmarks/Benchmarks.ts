@@ -23,7 +23,7 @@ import * as Benchmark from "./Benchmark.ts"
 import * as Extraction from "./Extraction.ts"
 import * as InstructionChecks from "./InstructionChecks.ts"
 
-/** Within 10⁻⁵ of each other, or the same text where one of them is no number. */
+/** Whether two numbers are within 10⁻⁵ of each other. If one text is not a number, the texts must be equal. */
 const isSameNumber = (left: string, right: string) =>
   Option.match(Option.all([PythonNumber.parse(left), PythonNumber.parse(right)]), {
     onNone: () => left.trim() === right.trim(),
@@ -126,7 +126,7 @@ export const mmluPro = Benchmark.fromSource({
   })
 })
 
-/** The right choice comes first in the rows; its place is chosen by the question, so that it differs from question to question. */
+/** Shuffles the choices, seeded by the question, because the right choice is always first in the rows. */
 const shuffled = (question: string, right: string, wrong: ReadonlyArray<string>) => {
   const place = Seed.derive(0, question) % (wrong.length + 1)
   return { options: wrong.toSpliced(place, 0, right), letter: letters[place] ?? "A" }
@@ -197,7 +197,7 @@ export const searchQa = Benchmark.fromSource({
   })
 })
 
-/** A benchmark whose answers are programs. Its questions have the sandbox in which they are judged. */
+/** A benchmark whose answers are programs. Its questions need the sandbox that runs them. */
 const programs = <Row>(
   name: string,
   description: string,
@@ -258,6 +258,6 @@ export const all: ReadonlyArray<Benchmark.Benchmark<Sandbox.Sandbox>> = [
   livecodebench
 ]
 
-/** The benchmark of a name; none for an unknown name. */
+/** The benchmark with this name, if there is one. */
 export const byName = (name: string): Option.Option<Benchmark.Benchmark<Sandbox.Sandbox>> =>
   Option.fromUndefinedOr(all.find((benchmark) => benchmark.name === name))

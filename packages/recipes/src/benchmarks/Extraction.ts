@@ -1,11 +1,11 @@
 /**
- * Answers found in the responses to benchmarks.
+ * Extracts answers from benchmark responses.
  *
  * @example
  * Extraction.letter("The answer is (C).", "ABCD") // "C"
  */
 
-/** The content of the first `\boxed{…}`, braces inside included; undefined where it is not closed. */
+/** The content of the first `\boxed{…}`, including nested braces; undefined if there is no box or it is not closed. */
 export const firstBoxed = (text: string): string | undefined => {
   const marker = "\\boxed{"
   const start = text.indexOf(marker) + marker.length
@@ -18,7 +18,7 @@ export const firstBoxed = (text: string): string | undefined => {
   return undefined
 }
 
-/** The first number, LaTeX, dollar signs, commas and spaces left out; the text that remains where there is none. */
+/** The first number in the text, after LaTeX, dollar signs, commas and spaces are removed. Without a number, the cleaned text. */
 export const number = (text: string): string => {
   const bare = text.replace(/\\text\{[^}]*\}/g, "").replace(/\\[a-zA-Z]+/g, "").replace(/[{}$, ]/g, "")
   return /-?\p{Nd}+\.?\p{Nd}*/u.exec(bare)?.[0] ?? bare.trim()
@@ -27,8 +27,8 @@ export const number = (text: string): string => {
 const lastOf = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].at(-1)
 
 /**
- * The number that a solution ends in: in the first box, after the first `####`, after "answer is" or "answer:", the last bold number,
- * or the last number. Empty where there is none.
+ * The final number of a solution. It is taken from the first box, after the first `####`, after "answer is" or "answer:", from the last
+ * bold number, or from the last number, in this order. Empty if there is none.
  *
  * @see tinker-cookbook `eval/benchmarks/_common.py: extract_gsm8k_answer`
  */
@@ -45,8 +45,8 @@ export const finalNumber = (text: string): string => {
 }
 
 /**
- * The letter of a multiple choice: alone in the first box, after "answer is" or "answer:", or the last letter that stands alone in the
- * last 300 characters. Empty where there is none.
+ * The letter that answers a multiple-choice question. It is taken from the first box if that holds one letter, after "answer is" or
+ * "answer:", or from the last single letter in the last 300 characters, in this order. Empty if there is none.
  *
  * @see tinker-cookbook `eval/benchmarks/_common.py: extract_mcq_answer`
  */
@@ -59,6 +59,6 @@ export const letter = (text: string, letters: string): string => {
   return lastOf([...text].slice(-300).join(""), alone)?.[1] ?? ""
 }
 
-/** Lower case, without punctuation, articles and repeated spaces, as SQuAD compares answers. */
+/** The text in lower case, without punctuation, articles and repeated spaces, as SQuAD compares answers. */
 export const normalAnswer = (text: string): string =>
   text.toLowerCase().replace(/[!-/:-@[-`{-~]/g, "").replace(/\b(?:a|an|the)\b/g, " ").replace(/\s+/g, " ").trim()

@@ -1,8 +1,8 @@
-/** Checks of the instructions of IFEval, as the cookbook makes them. */
+/** Checks whether responses follow IFEval instructions, with the cookbook's rules. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
-/** Arguments of a check by the names of the dataset; those that are null count as absent. */
+/** Arguments of a check, by the dataset's argument names. Null values count as absent. */
 export type Arguments = Readonly<Record<string, unknown>>
 
 type Check = (response: string, args: Arguments) => boolean
@@ -109,12 +109,12 @@ const checks: Readonly<Record<string, Check>> = {
   "combination:repeat_prompt": () => true
 }
 
-/** Every instruction that is known. */
+/** Every instruction name that has a check. */
 export const names: ReadonlyArray<string> = Object.keys(checks)
 
 /**
- * Does the response follow the instruction? As in the cookbook, the language, constrained answers and repeated prompts are not checked and
- * count as followed. False for an instruction that is not known.
+ * Whether the response follows the instruction. As in the cookbook, instructions about language, constrained answers and repeated prompts
+ * are not checked and count as followed. False for unknown instructions.
  *
  * @example
  * InstructionChecks.follows("punctuation:no_comma", "No comma here", {})

@@ -1,4 +1,4 @@
-/** Expressions to work out. Some are never trained on. */
+/** Arithmetic expressions as problems. Some are held out from training. */
 import { Seed } from "@effect-rl/core/environments"
 import * as Result from "effect/Result"
 import * as Rational from "../grading/Rational.ts"
@@ -11,7 +11,7 @@ export interface Calculation {
 
 const signs = ["+", "-", "*"] as const
 
-/** Of two numbers with two digits, or `(a ± b) * c ± d` and the like of numbers with two and three. */
+/** `short`: two numbers with two digits. `long`: expressions like `(a ± b) * c ± d` with numbers of two and three digits. */
 export const lengths = ["short", "long"] as const
 export type Length = (typeof lengths)[number]
 
@@ -22,7 +22,7 @@ const draw = (next: () => number, length: Length): string => {
   return `(${number(999)} ${sign()} ${number(99)}) * ${number(99)} ${sign()} ${number(999)}`
 }
 
-/** One of sixteen is held out. */
+/** Whether an expression is held out. One in sixteen is. */
 export const isHeldOut = (expression: string): boolean => Seed.derive(0, expression) % 16 === 0
 
 const worked = (expression: string): Calculation => ({
@@ -33,7 +33,7 @@ const worked = (expression: string): Calculation => ({
   })
 })
 
-/** `count` different calculations, given by the seed. */
+/** `count` different calculations, determined by the seed. */
 const distinct = (count: number, length: Length, seed: number, isWanted: (expression: string) => boolean) => {
   const next = Seed.uniform(seed)
   const expressions = new Set<string>()
@@ -45,7 +45,7 @@ const distinct = (count: number, length: Length, seed: number, isWanted: (expres
 }
 
 /**
- * The calculations of a batch, none of which is held out.
+ * The calculations of a training batch. None of them is held out.
  *
  * @example
  * const [first] = Calculation.batch(0, 16, "short", 7)

@@ -42,7 +42,7 @@ export const group = (
   open: Effect.succeed({ makeEnv: () => CalculatorEnv.make({ model, expression, answer }) })
 })
 
-/** Calls the calculator, then says what it answered. */
+/** Calls the calculator, then answers with its result. */
 const answerTo = (prompt: string) => {
   const answer = /<tool_response>\s*([^<]*?)\s*<\/tool_response>(?![^]*<tool_response>)/.exec(prompt)?.[1]
   if (answer !== undefined) return Option.some(answer)

@@ -1,4 +1,4 @@
-/** A long calculation, with a calculator as a tool. */
+/** An environment that asks for the value of an expression and offers a calculator tool. */
 import { type ChatModel, EnvMetric, FunctionTool, Message, Score, ToolEnv } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import * as Rational from "../grading/Rational.ts"
 import * as Expression from "./Expression.ts"
 
-/** Answers `{"error": …}` where an expression cannot be evaluated. */
+/** The calculator tool. It answers `{"error": …}` if an expression cannot be evaluated. */
 export const calculator = FunctionTool.make({
   name: "calculator",
   description: "Works out an expression of numbers, + - * / and parentheses, exactly. Fractions come as a/b.",
@@ -19,7 +19,7 @@ export const calculator = FunctionTool.make({
 export const question = (expression: string) =>
   `What is ${expression}? Use the calculator, then answer with the number alone.`
 
-/** The last number of an answer, thousands separators left out. */
+/** The last number in an answer. Thousands separators are ignored. */
 const numberIn = (text: string) => {
   const last = text.replaceAll(/(?<=\d),(?=\d{3})/g, "").match(/-?\d+(?:\.\d+|\/\d+)?/g)?.at(-1)
   return last === undefined ? Option.none() : Rational.parse(last)
@@ -41,7 +41,8 @@ const isRight = (answer: string, text: string) =>
   )
 
 /**
- * Up to four turns, each of which may call the calculator. Reward 1 for the right number in the last message, else 0.
+ * An environment with up to four turns, each of which may call the calculator. The reward is 1 if the last number in the last message is
+ * right, else 0.
  *
  * @example
  * const env = CalculatorEnv.make({ model, expression: "17 * 23", answer: "391" })

@@ -1,4 +1,4 @@
-/** Arithmetic as people write it, worked out exactly. Nothing is ever evaluated as a program. */
+/** Parses and evaluates arithmetic expressions exactly, without executing them as code. */
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -13,7 +13,7 @@ export class ExpressionError extends Schema.TaggedError<ExpressionError>()("Expr
   }
 }
 
-/** Longer ones are refused, so that working out stays quick whatever a model writes. */
+/** The most characters of an expression. The limit keeps evaluation fast on any model output. */
 const longest = 200
 
 interface Reading {
@@ -89,7 +89,7 @@ const sum = (reading: Reading): Worked => {
 }
 
 /**
- * Numbers, `+ - * / × ÷` and parentheses, at most 200 characters.
+ * The exact value of an expression with numbers, `+ - * / × ÷` and parentheses. Fails if it has more than 200 characters.
  *
  * @example
  * const value = Result.map(Expression.evaluate("(1 + 2) / 4"), Rational.toString) // "3/4"

@@ -1,9 +1,9 @@
-/** The program in a response: the last block of code between fences. */
+/** Extracts the program from a response's fenced code blocks. */
 import * as PythonText from "@effect-rl/core/renderers/text/PythonText"
 import * as Option from "effect/Option"
 
 /**
- * The content of the last fenced block, without white space around it; none where no fence is closed.
+ * The trimmed content of the last fenced block, or none if no fence is closed.
  *
  * @example
  * CodeBlock.last("First:\n```python\nprint(1)\n```\nBetter:\n```python\nprint(2)\n```") // Option.some("print(2)")
@@ -17,7 +17,7 @@ export const last = (response: string): Option.Option<string> =>
   )
 
 /**
- * The first block marked as Python, else the last block, else the whole response: what benchmarks run.
+ * The program that benchmarks run: the first block marked as Python, else the last block, else the whole response.
  *
  * @see tinker-cookbook `eval/benchmarks/_common.py: extract_python_code`
  */

@@ -1,4 +1,4 @@
-/** A programming problem: the program in the last response is run against hidden tests. */
+/** An environment for a programming problem. The program in the last response is run against hidden tests. */
 import {
   type ChatModel,
   EnvMetric,
@@ -24,21 +24,21 @@ import * as CodeGrader from "./CodeGrader.ts"
 import type * as CodeTask from "./CodeTask.ts"
 
 /**
- * What an episode is.
+ * The kinds of episodes.
  *
  * - `single`: one response
- * - `check`: the tool `check_solution` says whether a program passes the hidden tests, as upstream has it
- * - `repair`: a program that fails an example is answered with how it failed, and may be repaired
- * - `python`: the tool `run_python` runs programs in a sandbox of the model's own
+ * - `check`: the tool `check_solution` tells whether a program passes the hidden tests, as in the cookbook
+ * - `repair`: if a program fails an example, the model sees how it failed and may repair it
+ * - `python`: the tool `run_python` runs programs in the model's own sandbox
  */
 export const forms = ["single", "check", "repair", "python"] as const
 export type Form = (typeof forms)[number]
 
-/** Criteria for programs beside their tests, which a model judges. */
+/** Criteria for programs that a model judges, in addition to the tests. */
 export interface Rubrics {
   readonly rubrics: ReadonlyArray<Rubric.Rubric>
   readonly judge: MessagePolicy.MessagePolicy<{ readonly message: string }>
-  /** Weight of the mean score over the rubrics, beside the 1 for passing the tests. */
+  /** Weight of the rubrics' mean score. Passing the tests has weight 1. */
   readonly coefficient: number
 }
 
@@ -47,15 +47,15 @@ export interface Options extends CodeGrader.Options {
   readonly task: CodeTask.CodeTask
   /** Default `single`. */
   readonly form?: Form
-  /** Default 1 of `single`, 2 of `check` and `repair`, 5 of `python`. */
+  /** The most responses of an episode. Default: 1 for `single`, 2 for `check` and `repair`, 5 for `python`. */
   readonly maxTurns?: number
   /** Default 0.1. */
   readonly formatCoef?: number
-  /** Programs are judged by their tests alone unless given. */
+  /** Without rubrics, only the tests judge programs. */
   readonly rubrics?: Rubrics
 }
 
-/** Responses of an episode unless given. */
+/** The default number of responses in an episode. */
 export const turns: Readonly<Record<Form, number>> = { single: 1, check: 2, repair: 2, python: 5 }
 
 const judge = (options: Options, tests: CodeTask.Tests, code: string) =>
@@ -71,7 +71,7 @@ interface Graded {
   readonly metrics: EnvMetric.Metrics
 }
 
-/** The reward of a response: correct + formatCoef·(format − 1), where the format is a block of code. */
+/** The reward of a response: correct + formatCoef·(format − 1), where format is 1 if the response has a code block. */
 const reward = (
   { formatCoef = 0.1 }: Options,
   code: Option.Option<string>,
@@ -90,7 +90,7 @@ const reward = (
   }
 }
 
-/** The scores of a message by the rubrics, from 0 to 1. */
+/** The score of a message on each rubric, from 0 to 1. */
 const scoresOf = ({ judge, rubrics }: Rubrics, { id, prompt }: CodeTask.CodeTask, completion: Message.Message) =>
   Ungraded.orElse(Effect.forEach(
     rubrics,
@@ -99,7 +99,7 @@ const scoresOf = ({ judge, rubrics }: Rubrics, { id, prompt }: CodeTask.CodeTask
     { concurrency: Judge.defaultConcurrency }
   ))
 
-/** Adds what the rubrics give to the reward of a program, whether it passed its tests or not. */
+/** Adds the rubric score to a program's reward, whether or not the program passed its tests. */
 const withRubrics = (
   graded: Graded,
   { coefficient }: Rubrics,
@@ -136,7 +136,7 @@ const Code = Schema.Struct({ code: Schema.String.annotate({ description: "Python
 const json = (fields: Readonly<Record<string, PythonJson.Value>>) =>
   PythonJson.stringify(new Map(Object.entries(fields)))
 
-/** Says which failure it was, and never what a hidden test is. */
+/** A tool that tells the model how its program failed, without revealing the hidden tests. */
 const checkSolution = (options: Options) =>
   FunctionTool.make({
     name: "check_solution",
@@ -151,7 +151,7 @@ const checkSolution = (options: Options) =>
     isFatal: (error): error is CodeGrader.Error => error !== undefined
   })
 
-/** Characters of each stream that a model is shown. */
+/** The most characters of each output stream that the model sees. */
 const shown = 2000
 
 const cut = (bytes: Uint8Array) => {
@@ -179,7 +179,7 @@ const runPython = (place: Sandbox.Handle) =>
     isFatal: (error): error is SandboxError.SandboxError => error !== undefined
   })
 
-/** The model's own place, which lasts as long as the episode. It has nothing of the task's tests. */
+/** The sandbox for the model's own programs. It lasts for the episode and has no access to the task's tests. */
 const agentPlace = Effect.fnUntraced(function*({ memory, timeout = CodeGrader.defaultTimeout }: Options) {
   const sandbox = yield* Sandbox.Sandbox
   const wall = Duration.times(Duration.fromInputUnsafe(timeout), sandbox.capabilities.timeScale)
@@ -195,7 +195,10 @@ const failedExample = ({ failure, ran }: CodeGrader.Judgement, isShown: boolean)
   `${failure}${isShown ? `: ${ran.at(-1)?.detail ?? ""}` : ""}\n` +
   "Repair it, and answer with the whole program in a ```python block."
 
-/** Responses until the program passes the examples; where there are none, until it passes the hidden tests, which are not shown. */
+/**
+ * Lets the model respond until its program passes the examples. Without examples, it responds until the program passes the hidden tests,
+ * whose contents it does not see.
+ */
 const repair = (options: Options): MessageEnv.MessageEnv<never, Sandbox.Sandbox> => {
   const { examples, prompt, tests } = options.task
   const most = options.maxTurns ?? turns.repair
@@ -242,10 +245,10 @@ const withTools = <T extends FunctionTool.FunctionTool<CodeGrader.Error, Sandbox
   )
 
 /**
- * Reward = correct + 0.1·(format − 1): the program in the last block of the last response passes all hidden tests; there is a block. A
- * response that is cut at its token limit, or that cannot be parsed, earns −0.1 and is not run. The score's verdict says which provider ran
- * which tests. Where the sandbox fails, the member is `Ungraded`, and never rewarded. With `rubrics`, a judge's mean score of a response with
- * a block is added, times its coefficient; a judge that fails leaves the member ungraded too.
+ * An environment with reward correct + 0.1·(format − 1). `correct` is 1 if the program in the last block of the last response passes all
+ * hidden tests; `format` is 1 if there is a block. A response that is truncated or cannot be parsed earns −0.1 and is not run. The score's
+ * verdict records which provider ran which tests. If the sandbox fails, the group member is `Ungraded` and gets no reward. With `rubrics`,
+ * a judge's mean score of a response with a block is added, times its coefficient. If the judge fails, the member is ungraded too.
  *
  * @example
  * const env = CodeEnv.make({

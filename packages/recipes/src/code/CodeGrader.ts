@@ -1,9 +1,9 @@
 /**
- * Runs a program against hidden tests in a sandbox of its own.
+ * Runs a program against hidden tests in a separate sandbox.
  *
- * The program never shares a process with an expected value: it gets the input of a case and nothing else, in a fresh process for each
- * case, and what it printed or returned is compared here. Assertions run in another sandbox, in which the program's answers are data. So
- * a program can forge its own answers alone, and has to forge the right ones.
+ * The program never shares a process with an expected value. Each case runs in a new process that receives only the case's input; what it
+ * printed or returned is compared here. Assertions run in another sandbox, which treats the program's answers as data. A program can
+ * therefore only forge its own answers, and would have to forge the right ones.
  */
 import type { Score } from "@effect-rl/core"
 import { PythonJson } from "@effect-rl/core/renderers"
@@ -18,7 +18,7 @@ import * as PrintedOutput from "./PrintedOutput.ts"
 import * as PythonPrograms from "./PythonPrograms.ts"
 import * as ReturnedValue from "./ReturnedValue.ts"
 
-/** Why a program failed a case; upstream's names where it has one. */
+/** Why a program failed a case. The names are the cookbook's where it has one. */
 export type Failure =
   | "Wrong Answer"
   | "Time Limit Exceeded"
@@ -31,11 +31,11 @@ export interface Ran {
   /** Counted from 1. */
   readonly name: string
   readonly failure?: Failure
-  /** What the case was, what came of it, and what was expected, cut short. */
+  /** The case's input, the program's output and the expected output, shortened. */
   readonly detail?: string
 }
 
-/** The judgement of a program. It ends at the first case that fails. */
+/** The verdict on a program. Judging stops at the first case that fails. */
 export interface Judgement {
   readonly passed: boolean
   readonly failure?: Failure
@@ -43,7 +43,7 @@ export interface Judgement {
   readonly verdict: Score.Verdict
 }
 
-/** The tests of a task cannot be run: a fault of the dataset, and not of the program. */
+/** The task's tests cannot be run, because of a fault in the dataset rather than the program. */
 export class TestsUnusable extends Schema.TaggedError<TestsUnusable>()("TestsUnusable", { detail: Schema.String }) {
   override get message() {
     return `the tests cannot be run: ${this.detail}`
@@ -53,9 +53,9 @@ export class TestsUnusable extends Schema.TaggedError<TestsUnusable>()("TestsUnu
 export type Error = SandboxError.SandboxError | TestsUnusable
 
 export interface Options {
-  /** For each process, on a machine that runs Python at full speed; providers that run it slower get longer. Default 6 seconds. */
+  /** Time limit of each process on a machine that runs Python at full speed. Slower providers get more time. Default: 6 seconds. */
   readonly timeout?: Duration.Input
-  /** Bytes of memory of each process; default 512 MiB. */
+  /** Memory limit of each process in bytes. Default: 512 MiB. */
   readonly memory?: number
 }
 
@@ -63,16 +63,16 @@ export const defaultTimeout = Duration.seconds(6)
 
 const defaultMemory = 512 * 1024 * 1024
 
-/** Bytes of standard output and of standard error; the longest published outputs have a few million. */
+/** Limit on standard output and standard error, in bytes each. The longest published outputs have a few million bytes. */
 const mostOutput = 16 * 1024 * 1024
 
-/** At most this many rounds of calls, each of which answers those that the last one asked for. */
+/** The most rounds of calls. Each round answers the calls that the assertions requested in the previous round. */
 const mostRounds = 64
 
-/** A text cut to a length that fits into a record. */
+/** A text shortened to fit into a record. */
 const short = (text: string, length = 200) => text.length <= length ? text : `${text.slice(0, length)}…`
 
-/** A grader's sandbox with these files. */
+/** Opens a sandbox for grading that contains these files. */
 const open = Effect.fnUntraced(function*(contents: Readonly<Record<string, string>>, options: Options) {
   const sandbox = yield* Sandbox.Sandbox
   const { timeScale } = sandbox.capabilities
@@ -88,7 +88,7 @@ const open = Effect.fnUntraced(function*(contents: Readonly<Record<string, strin
   })
 })
 
-/** The place ended before the program did, so that nothing is known about the program. */
+/** The sandbox ended before the program did, so there is no verdict on the program. */
 const killed = (provider: string) =>
   new SandboxError.SandboxError({
     provider,
@@ -103,7 +103,7 @@ interface Failed {
 
 const lastLine = (bytes: Uint8Array) => short(Outcome.text(bytes).trimEnd().split("\n").at(-1) ?? "")
 
-/** Standard output of a program that ended well. */
+/** Standard output of a program that exited successfully. */
 const outputOf = (
   outcome: Outcome.Outcome,
   provider: string
@@ -122,7 +122,7 @@ const outputOf = (
 
 const runs = (place: Sandbox.Handle, script: string, stdin: string) =>
   Effect.flatMap(
-    // Isolated: neither the environment nor the working directory changes what Python itself loads.
+    // `-I` isolates Python, so neither the environment nor the working directory changes which modules it loads.
     place.exec({ argv: ["python3", "-I", script], stdin }),
     (outcome) => outputOf(outcome, place.provider)
   )
@@ -134,7 +134,7 @@ const nonceOf = Effect.map(
 
 const noReply: Failed = { failure: "Runtime Error", detail: "the program ended before the function returned" }
 
-/** The one line that begins with the nonce. */
+/** The JSON value on the only line that starts with the nonce. */
 const replyIn = (output: string, nonce: string): Effect.Effect<PythonJson.Value, Failed> => {
   const [line, ...others] = output.split("\n").filter((line) => line.startsWith(`${nonce} `))
   if (line === undefined || others.length > 0) return Effect.fail(noReply)
@@ -144,7 +144,7 @@ const replyIn = (output: string, nonce: string): Effect.Effect<PythonJson.Value,
   })
 }
 
-/** Runs one of the programs that answer a request. */
+/** Sends a request to one of the scripts in `PythonPrograms` and returns its reply. */
 const ask = Effect.fnUntraced(function*(
   place: Sandbox.Handle,
   script: string,
@@ -191,7 +191,7 @@ const functionCase = Effect.fnUntraced(
   }
 )
 
-/** The answers of the program to calls that the assertions make. */
+/** The program's answers to the calls that the assertions made. */
 const answersTo = Effect.fnUntraced(
   function*(place: Sandbox.Handle, calls: ReadonlyArray<PythonJson.Value>, functionName: string) {
     const reply = yield* ask(place, "call.py", { function: functionName, form: "encoded", calls })
@@ -200,10 +200,7 @@ const answersTo = Effect.fnUntraced(
   }
 )
 
-/**
- * Runs the assertions against a stand-in, has the program answer the calls that they make, and runs them again, until every call is
- * answered.
- */
+/** Runs the assertions against a stand-in, lets the program answer the calls that they make, and repeats until every call is answered. */
 const assertsCase = Effect.fnUntraced(
   function*(place: Sandbox.Handle, judge: Sandbox.Handle, { code, functionName, setup }: CodeTask.AssertTests) {
     const answers: Array<PythonJson.Value> = []
@@ -227,7 +224,7 @@ const assertsCase = Effect.fnUntraced(
 
 type Verdict = Pick<Judgement, "ran"> & { readonly provider: string }
 
-/** Runs cases one after the other, to the first that fails. */
+/** Runs cases in order and stops at the first that fails. */
 const untilFailure = Effect.fnUntraced(function*<A>(
   cases: ReadonlyArray<A>,
   run: (one: A) => Effect.Effect<void, Failed | Error>
@@ -288,7 +285,8 @@ const judgementOf = (tests: CodeTask.Tests, { provider, ran }: Verdict): Judgeme
 }
 
 /**
- * Judges a program. A sandbox that fails is tried once more in a fresh one, and then is an error, never a judgement.
+ * Judges a program by its tests. If the sandbox fails, judging is repeated once in a new sandbox; a second failure is an error, never a
+ * verdict on the program.
  *
  * @example
  * const judged = CodeGrader.judge({ _tag: "Stdin", cases: [{ input: "2 3", output: "5" }] }, "print(sum(map(int, input().split())))")

@@ -1,4 +1,4 @@
-/** The prompts of programming problems, word for word as upstream has them. */
+/** The prompts of programming problems, word for word as in the cookbook. */
 
 const introduction =
   "You are an expert Python programmer. You will be given a question (problem specification) and will generate a correct Python program " +
@@ -31,6 +31,6 @@ export const mbpp = (text: string, test: string): string =>
   `${text}\n\nExample test: \`${test}\`\n\n` +
   "Write a Python function that satisfies the requirements. Provide ONLY the function definition in a ```python code block."
 
-/** The prompt of HumanEval: the head of the function that is to be written. Upstream does not have this benchmark. */
+/** The prompt of HumanEval: the head of the function to complete. The cookbook does not have this benchmark. */
 export const humanEval = (head: string): string =>
   `Complete this Python function. Answer with the whole function in a \`\`\`python code block.\n\n\`\`\`python\n${head.trimEnd()}\n\`\`\``

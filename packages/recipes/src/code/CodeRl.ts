@@ -1,4 +1,4 @@
-/** Trains a model to write programs, which hidden tests judge in a sandbox. */
+/** Trains a model to write programs. Hidden tests judge them in a sandbox. */
 import {
   type ChatModel,
   type EnvGroupBuilder,
@@ -75,22 +75,22 @@ const settings = Schema.Struct({
 
 type Settings = typeof settings.Type
 
-/** Opens the judge of a group, where there is one. */
+/** Opens the judge of a group, if the settings have a rubric. */
 type OpenRubrics = Effect.Effect<CodeEnv.Rubrics | undefined, TinkerError.TinkerError, Scope.Scope>
 
 const noRubrics: OpenRubrics = Effect.undefined
 
-/** The rubric of the settings, and the judge that reads it. */
+/** The rubric from the settings, and the judge that applies it. */
 const rubricsOf = (model: ChatModel.ChatModel, { judge: text, judgeCoefficient: coefficient }: Settings) =>
   text === "" ? Effect.succeed(noRubrics) : Effect.map(
     BaseJudge.make(model, text),
     (open): OpenRubrics => Effect.map(open, (judge) => ({ rubrics: [{ text }], judge, coefficient }))
   )
 
-/** Why a group cannot be rolled out. */
+/** The reasons why a group cannot be rolled out. */
 type Failure = TinkerError.TinkerError | CodeGrader.Error | InvalidOption.InvalidOption | Renderer.RendererError
 
-/** The groups of the problems. */
+/** Makes a group for each problem. */
 const groupOf =
   (model: ChatModel.ChatModel, { form, problems, testTimeout: timeout }: Settings, rubrics: OpenRubrics) =>
   (size: number) =>
@@ -104,19 +104,19 @@ const groupOf =
     }))
   })
 
-/** Problems of an evaluation at the same time: their programs wait for the sandbox, and a grader must not wait for too long. */
+/** Problems that an evaluation runs at the same time. More programs would wait too long for a sandbox. */
 const evaluated = 64
 
 const inFence = (program: string) => `\`\`\`python\n${program}\n\`\`\``
 
-/** The solution of the problem, as a model would say it. */
+/** The problem's solution, formatted as a model's answer. */
 const answerTo = (tasks: ReadonlyArray<CodeTask>) => (prompt: string) =>
   Option.map(
     Option.fromUndefinedOr(tasks.findLast((task) => prompt.includes(task.prompt))?.solution),
     inFence
   )
 
-/** The place for programs is asked for before the first of them is written. */
+/** Fails before any sampling if the sandbox does not run Python. */
 const needsPython = Effect.gen(function*() {
   const { capabilities, provider } = yield* Sandbox.Sandbox
   if (capabilities.runtimes.includes("python")) return
@@ -124,7 +124,7 @@ const needsPython = Effect.gen(function*() {
   return yield* new SandboxError.SandboxError({ provider, operation: "probe", reason })
 })
 
-/** Some datasets are for evaluation alone. */
+/** The training groups. Fails for datasets that are only for evaluation. */
 const dataset = (settings: Settings, group: ReturnType<typeof groupOf>, tasks: ReadonlyArray<CodeTask>) =>
   tasks.length > 0
     ? RLDataset.fromArray(tasks, {
@@ -183,7 +183,7 @@ export const codeRl = Recipe.make({
           evaluators: [
             Evaluator.testSet({
               name: "held_out",
-              // By their tests alone: what is held out is compared with other runs.
+              // Held-out problems are judged only by their tests, so results are comparable across runs.
               groups: test.map(groupOf(model, settings, noRubrics)(1)),
               maxTokens: settings.maxTokens,
               concurrency: evaluated

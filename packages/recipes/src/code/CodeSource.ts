@@ -1,4 +1,4 @@
-/** The source of programming problems: made-up ones, or a published dataset on the hub or in a folder. */
+/** Loads programming problems: generated ones, or a published dataset from the hub or a folder. */
 import { RowError } from "@effect-rl/files"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -10,17 +10,17 @@ import * as Source from "../datasets/Source.ts"
 import type { CodeTask } from "./CodeTask.ts"
 import * as ListPrograms from "./ListPrograms.ts"
 
-/** Names of the sources. `programs` are made up, and nothing is downloaded for them. */
+/** Names of the sources. `programs` are generated, so nothing is downloaded. */
 export const names = ["programs", "deepcoder", "livecodebench", "mbpp", "humaneval", "humanevalplus"] as const
 export type Name = (typeof names)[number]
 
 export interface Split {
-  /** Empty where a dataset is for evaluation alone. */
+  /** Empty if the dataset is only for evaluation. */
   readonly train: ReadonlyArray<CodeTask>
   readonly test: ReadonlyArray<CodeTask>
 }
 
-/** The hub's files could not be read. */
+/** The files could not be downloaded from the hub. */
 export class NotDownloaded extends Schema.TaggedError<NotDownloaded>()("NotDownloaded", { detail: Schema.String }) {
   override get message() {
     return `${this.detail}. Without the hub, give a folder as data, or take the problems "programs"`
@@ -56,8 +56,8 @@ const split = <Train, Test>(
   })
 
 /**
- * The problems of a name; of published datasets those of the hub, or of a folder with `train` and `test` as `.jsonl`, `.parquet` or
- * `.csv` in the dataset's own format. Problems to evaluate on are never trained on.
+ * The problems of a source. Published datasets are read from the hub, or from a folder with `train` and `test` as `.jsonl`, `.parquet` or
+ * `.csv` in the dataset's own format. Evaluation problems are excluded from training.
  *
  * @example
  * const split = CodeSource.load("mbpp", "data/mbpp")

@@ -1,8 +1,8 @@
-/** Small programs over lists and strings to write, each with hidden tests. Some are never trained on. */
+/** Problems that ask for small programs over lists and strings, each with hidden tests. Some are held out from training. */
 import { Seed } from "@effect-rl/core/environments"
 import type * as CodeTask from "./CodeTask.ts"
 
-/** One step of a program: what it says, what it is in Python, and what it does. `x` is the value before it. */
+/** One step of a program: its description, its Python code, and its implementation here. `x` is the value before the step. */
 interface Step<A> {
   readonly says: string
   readonly python: string
@@ -60,7 +60,7 @@ const drawList = (next: () => number): ReadonlyArray<number> =>
 const drawText = (next: () => number): string =>
   Array.from({ length: 1 + Math.floor(next() * 7) }, () => "abcdeABC"[Math.floor(next() * 8)]).join("")
 
-/** The program of one step after the other. */
+/** The Python program that applies the steps in order. */
 const program = <A>(steps: ReadonlyArray<Step<A>>) =>
   [
     "def solve(x):",
@@ -69,8 +69,8 @@ const program = <A>(steps: ReadonlyArray<Step<A>>) =>
   ].join("\n")
 
 /**
- * The tests of a program. The empty value comes last: a program that is right for it alone, such as one that returns what it is given,
- * fails before.
+ * The tests of a program. The empty value comes last, so a program that is right only for it, such as one that returns its input, fails an
+ * earlier test.
  */
 const testsOf = <A>(
   steps: ReadonlyArray<Step<A>>,
@@ -108,14 +108,14 @@ const taskOf = <A>(
   }
 }
 
-/** Whether a program may return what it is given in every test, so that it would be solved by doing nothing. */
+/** Whether returning the input passes every test, so the problem would need no program. */
 const isIdentity = ({ tests }: CodeTask.CodeTask) =>
   tests._tag !== "Asserts" && tests.cases.every(({ input, output }) => input === output)
 
 const pairs = <A>(steps: ReadonlyArray<Step<A>>) =>
   steps.flatMap((first) => [[first], ...steps.filter((second) => second !== first).map((second) => [first, second])])
 
-/** Every program of one or two steps. */
+/** Problems for programs of one or two steps, except problems that returning the input would solve. */
 export const all: ReadonlyArray<CodeTask.CodeTask> = [
   ...pairs(listSteps).map((steps) => taskOf("list", steps, drawList, [])),
   ...pairs(textSteps).map((steps) => taskOf("text", steps, drawText, ""))
@@ -125,7 +125,7 @@ export const all: ReadonlyArray<CodeTask.CodeTask> = [
 export const isHeldOut = ({ id }: CodeTask.CodeTask): boolean => Seed.derive(0, id) % 8 === 0
 
 /**
- * Programs to train on and programs to evaluate on.
+ * The problems to train on.
  *
  * @example
  * const [first] = ListPrograms.trained

@@ -1,4 +1,4 @@
-/** Whether a program printed what it should have. */
+/** Compares a program's output with the expected output. */
 import * as PythonText from "@effect-rl/core/renderers/text/PythonText"
 import * as Option from "effect/Option"
 import * as PythonNumber from "../grading/PythonNumber.ts"
@@ -17,7 +17,7 @@ const filled = (lines: ReadonlyArray<string>) => lines.filter((line) => line !==
 const isSame = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) =>
   left.length === right.length && left.every((line, index) => line === right[index])
 
-/** As NumPy's `allclose` has it: within 10⁻⁸ + 10⁻⁵·|expected|. */
+/** Whether a number is close to the expected number by the rule of NumPy's `allclose`: within 10⁻⁸ + 10⁻⁵·|expected|. */
 const isClose = (found: number, expected: number) =>
   found === expected || Math.abs(found - expected) <= 1e-8 + 1e-5 * Math.abs(expected)
 
@@ -25,7 +25,7 @@ const digits = /^\p{Nd}+$/u
 
 const isWhole = (left: string, right: string) => digits.test(left) && digits.test(right)
 
-/** Lines that each hold one number, and of which not all are whole. */
+/** Whether both have the same number of lines, not all of them integers, and each line is a number close to the expected number. */
 const isNumbersClose = (found: ReadonlyArray<string>, expected: ReadonlyArray<string>) => {
   const shorter = Math.min(found.length, expected.length)
   if (found.slice(0, shorter).every((line, index) => isWhole(line, expected[index] ?? ""))) return false
@@ -35,8 +35,8 @@ const isNumbersClose = (found: ReadonlyArray<string>, expected: ReadonlyArray<st
 }
 
 /**
- * Compares an output with the expected one: without white space around the whole and around each line, without empty lines, and as numbers
- * where each line is one number and not all of them are whole.
+ * Whether an output matches the expected output. White space around lines and empty lines are ignored. If every line is one number and not
+ * all are integers, numbers are compared with a tolerance.
  *
  * @example
  * PrintedOutput.matches("1 \n2\n\n", "1\n2") // true

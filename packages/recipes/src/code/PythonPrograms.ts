@@ -1,10 +1,10 @@
 /**
- * The programs that run candidates, written in Python. Each reads one request as JSON from standard input, and ends its output with one
- * line that begins with the request's `nonce`. The nonce tells that line from what the candidate prints; it is no defence, as the candidate
- * shares the process. The defence is that no expected value is in that process.
+ * Python scripts that run candidate programs. Each reads a request as JSON from standard input, and ends its output with a line that starts
+ * with the request's `nonce`, which separates the reply from the candidate's own output. The nonce gives no protection, because the
+ * candidate shares the process. The protection is that no expected value is in that process.
  */
 
-/** Names that candidates use without importing them, as in the published tests: these modules, in this order. */
+/** Names that candidates may use without importing them, as in the published tests. The imports run in this order. */
 const prelude = String.raw`
 import ast
 import builtins
@@ -53,7 +53,7 @@ def source():
 sys.setrecursionlimit(600_000)
 `
 
-/** Values of Python as JSON; see `ReturnedValue.Returned`. */
+/** Converts Python values to JSON; see `ReturnedValue.Returned`. */
 const values = String.raw`
 def encode(value):
     if value is None or isinstance(value, (bool, str)):
@@ -113,7 +113,7 @@ def reply(request, answer):
     sys.stdout.flush()
 `
 
-/** Runs `solution.py` as a program: the candidate has standard input and output to itself. */
+/** Runs `solution.py` as a program with direct use of standard input and output. */
 export const runProgram = String.raw`${prelude}
 tree, scope = load(source(), "__main__")
 try:
@@ -124,8 +124,8 @@ sys.stdout.flush()
 `
 
 /**
- * Calls a function of `solution.py`, or a method of its class `Solution`, once for each list of arguments. Answers with what each call
- * returned or raised.
+ * Calls a function of `solution.py`, or a method of its class `Solution`, once for each list of arguments. Replies with the value that each
+ * call returned or the error that it raised.
  */
 export const callFunction = String.raw`import json
 ${prelude}
@@ -170,8 +170,8 @@ main()
 `
 
 /**
- * Runs assertions against a stand-in for the candidate's function, which answers from the request. Calls that the request does not answer
- * are collected. The candidate's code is never in this process.
+ * Runs assertions against a stand-in for the candidate's function, which answers calls from the request and collects the calls that have no
+ * answer yet. The candidate's code never runs in this process.
  */
 export const judgeAsserts = String.raw`import json
 import sys

@@ -1,10 +1,10 @@
-/** Whether a function returned what it should have, by the rules of Python's `==`. */
+/** Compares the value that a function returned with the expected value, by the rules of Python's `==`. */
 import { PythonJson } from "@effect-rl/core/renderers"
 import * as Result from "effect/Result"
 
 /**
- * A value of Python as the program beside the candidate writes it: JSON, where an object with one key stands for what JSON does not have,
- * such as `{"tuple": […]}` or `{"dict": [[key, value], …]}`.
+ * A Python value as the scripts encode it in JSON. An object with a single key represents values that JSON lacks, such as `{"tuple": […]}`
+ * or `{"dict": [[key, value], …]}`.
  */
 export type Returned = PythonJson.Value
 
@@ -19,19 +19,19 @@ interface Dict {
   readonly items: ReadonlyMap<string, Value>
 }
 
-/** `unequal` is any object that equals nothing that JSON can say. */
+/** `unequal` is a value that equals nothing that JSON can represent. */
 type Value = null | string | bigint | number | Sequence | Dict | { readonly kind: "unequal" }
 
 const unequal: Value = { kind: "unequal" }
 
-/** Numbers of Python are equal whatever their type: `True == 1 == 1.0`. */
+/** Makes Python numbers equal regardless of their type: `True == 1 == 1.0`. */
 const exact = (value: number): bigint | number => Number.isInteger(value) ? BigInt(value) : value
 
 const isList = (value: PythonJson.Value): value is ReadonlyArray<PythonJson.Value> => Array.isArray(value)
 
 const isMap = (value: PythonJson.Value): value is ReadonlyMap<string, PythonJson.Value> => value instanceof Map
 
-/** The text of a key; undefined for one that cannot be compared. */
+/** A dictionary key as text, or undefined if it cannot be compared. */
 const keyText = (key: Value): string | undefined => {
   if (key === null) return "None"
   if (typeof key === "string") return `text ${key}`
@@ -92,7 +92,7 @@ const isEqual = (left: Value, right: Value): boolean => {
     left.items.every((item, index) => isEqual(item, right.items[index] ?? unequal))
 }
 
-/** JSON has no keys but texts: a dictionary whose keys all are whole numbers is taken for one of numbers. */
+/** Converts a dictionary whose keys are all integers to one with number keys, because JSON keys are always text. */
 const withNumberKeys = (value: PythonJson.Value): Value | undefined => {
   if (!isMap(value)) return undefined
   const keys = Array.from(value.keys())
@@ -102,12 +102,12 @@ const withNumberKeys = (value: PythonJson.Value): Value | undefined => {
   )
 }
 
-/** All values that count as the expected one. */
+/** All values that are accepted as the expected value. */
 const accepted = (expected: PythonJson.Value): ReadonlyArray<Value> => {
   const whole = withNumberKeys(expected) ?? expectedValue(expected)
   if (!isList(expected) || expected[0] === undefined) return [whole]
   const first = withNumberKeys(expected[0])
-  // Where the first item is such a dictionary, it stands for the whole list, as upstream has it.
+  // If the first item is such a dictionary, the list counts as holding only that item, as in the cookbook.
   return first === undefined
     ? [whole, expectedValue(expected[0])]
     : [{ kind: "list", items: [first] }, first]
@@ -117,8 +117,8 @@ const listOf = (value: Value): Value =>
   typeof value === "object" && value !== null && value.kind === "tuple" ? { kind: "list", items: value.items } : value
 
 /**
- * Compares a returned value with the expected one, given as JSON. A tuple counts as a list, and a value counts where the expected one is a
- * list that begins with it, as in the published tests.
+ * Whether a returned value matches the expected value, given as JSON. Tuples and lists are equal. As in the published tests, a value also
+ * matches if the expected value is a list that starts with it.
  *
  * @example
  * ReturnedValue.matches(new Map([["tuple", [1n, 2n]]]), "[1, 2]") // true

@@ -1,5 +1,5 @@
 /**
- * Datasets of conversations, and of two answers of which one is preferred.
+ * Datasets of conversations, and of answer pairs with a preference.
  *
  * @example
  * const chats = Source.rows(ChatSets.noRobots.source, "train").pipe(Stream.map(ChatSets.noRobots.messages))
@@ -35,7 +35,7 @@ export const noRobots = ofMessages({
   licence: "CC-BY-NC-4.0"
 })
 
-/** It has no test split: the cookbook holds out the first 1,024 rows of `DatasetsOrder.shuffled(rows)`. */
+/** It has no test split. The cookbook holds out the first 1,024 rows of `DatasetsOrder.shuffled(rows)`. */
 export const tulu3 = ofMessages({
   name: "tulu3",
   repository: "allenai/tulu-3-sft-mixture",
@@ -49,7 +49,7 @@ const SharedTurn = Schema.Struct({
   value: Schema.String
 })
 
-/** Descriptions of the dataset name the answering side in two ways. */
+/** The dataset uses two names for the assistant. */
 const sharedRoles = { system: "system", human: "user", gpt: "assistant", assistant: "assistant" } as const
 
 const Shared = Schema.Struct({ conversations: Schema.NonEmptyArray(SharedTurn) })
@@ -66,7 +66,7 @@ export const openThoughts: ChatSet<typeof Shared.Type> = {
   messages: ({ conversations }) => conversations.map(({ from, value }) => ({ role: sharedRoles[from], content: value }))
 }
 
-/** Two answers to one prompt, the better one first. */
+/** Two answers to one prompt, the better answer first. */
 export interface Comparison {
   readonly prompt: ReadonlyArray<Message.Message>
   readonly chosen: string
@@ -75,13 +75,13 @@ export interface Comparison {
 
 export interface PreferenceSet<Row> {
   readonly source: Source.Source<Row>
-  /** None for a row without a preference, or of another form. */
+  /** The comparison in a row; none if the row has no preference or another format. */
   readonly comparison: (row: Row) => Option.Option<Comparison>
 }
 
 const Pair = Schema.Struct({ chosen: Schema.String, rejected: Schema.String })
 
-/** Turns of a transcript that begins with "\\n\\nHuman:" and alternates with "\\n\\nAssistant:"; undefined for others. */
+/** The turns of a transcript that begins with "\\n\\nHuman:" and alternates with "\\n\\nAssistant:". Undefined for other texts. */
 const transcript = (text: string): ReadonlyArray<Message.Message> | undefined => {
   const [before = "", ...turns] = text.split(/\n\n(?=Human:|Assistant:)/)
   const messages = turns.map((turn, index) => {
@@ -94,7 +94,7 @@ const transcript = (text: string): ReadonlyArray<Message.Message> | undefined =>
   return before.trim() === "" && known.length > 0 && known.length === messages.length ? known : undefined
 }
 
-/** The answers are the last turns; the turns before them have to be the same. */
+/** The answers are the last turns. All earlier turns must be equal in both transcripts. */
 const fromTranscripts = ({ chosen, rejected }: typeof Pair.Type): Option.Option<Comparison> => {
   const [better, worse] = [transcript(chosen), transcript(rejected)]
   if (better === undefined || worse === undefined || better.length !== worse.length) return Option.none()
@@ -126,7 +126,7 @@ const Rated = Schema.Struct({
   overall_preference: Schema.Union([Schema.Int, Schema.BigInt])
 })
 
-/** A negative preference means the first answer; 0 means neither. */
+/** A negative preference means that the first answer is better; 0 means no preference. */
 export const helpSteer3: PreferenceSet<typeof Rated.Type> = {
   source: Source.make({
     name: "helpsteer3",

@@ -9,7 +9,7 @@ import * as CodeTask from "../code/CodeTask.ts"
 import * as PackedTests from "./PackedTests.ts"
 import * as Source from "./Source.ts"
 
-/** A dataset and how a row becomes a task; none for a row without a question or without tests. */
+/** A dataset and how a row becomes a task. Rows without a question or without tests give none. */
 export interface CodeSet<Row> {
   readonly source: Source.Source<Row>
   readonly task: (row: Row, index: number) => Option.Option<CodeTask.CodeTask>
@@ -17,14 +17,14 @@ export interface CodeSet<Row> {
 
 const set = <Row>(source: Source.Source<Row>, task: CodeSet<Row>["task"]): CodeSet<Row> => ({ source, task })
 
-/** A value of Python's JSON; where it is a text, the JSON in it. */
+/** A JSON value from Python. If the value is text, the JSON inside the text. */
 const decoded = (given: unknown): unknown =>
   typeof given === "string" ? Result.getOrUndefined(Result.map(PythonJson.parse(given), PythonJson.toJson)) : given
 
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value)
 
-/** A case of any published form. */
+/** A case read from any of the published formats. */
 interface Read extends CodeTask.Case {
   readonly functionName: string | undefined
 }
@@ -35,7 +35,7 @@ const functionNameIn = (metadata: unknown): string | undefined => {
   return typeof name === "string" && name !== "" ? name : undefined
 }
 
-/** `{ input, output, testtype, metadata }`, as LiveCodeBench has its cases. */
+/** Reads `{ input, output, testtype, metadata }`, the format of LiveCodeBench. */
 const readCase = (given: unknown, metadata: unknown): ReadonlyArray<Read> => {
   if (!Predicate.isObject(given)) return []
   const field = (name: string): unknown => Predicate.hasProperty(given, name) ? given[name] : undefined
@@ -49,7 +49,9 @@ const readCase = (given: unknown, metadata: unknown): ReadonlyArray<Read> => {
 
 const at = (values: ReadonlyArray<unknown>, index: number): unknown => values[index] ?? values[0] ?? ""
 
-/** `{ inputs: […], outputs: […], fn_name? }`, as TACO has them; where one list is shorter, its first item stands for the missing ones. */
+/**
+ * Reads `{ inputs: […], outputs: […], fn_name? }`, the format of TACO. If one list is shorter, its first item replaces the missing ones.
+ */
 const readLists = (inputs: ReadonlyArray<unknown>, outputs: ReadonlyArray<unknown>, name: unknown) =>
   Array.from({ length: Math.max(inputs.length, outputs.length) }, (_, index): Read => {
     const output = at(outputs, index)
@@ -79,7 +81,7 @@ const testsOf = (cases: ReadonlyArray<Read>): CodeTask.Tests => {
 }
 
 /**
- * The cases of a row in any form in which DeepCoder and LiveCodeBench publish them.
+ * The tests of a row, in any of the formats that DeepCoder and LiveCodeBench use.
  *
  * @example
  * const tests = CodeSets.tests(`[{"input": "2 3", "output": "5", "testtype": "stdin_stdout"}]`)
@@ -93,7 +95,7 @@ const optionalText = Schema.optionalKey(Schema.NullOr(Schema.String))
 
 const isFilled = (text: string | null | undefined): text is string => text != null && text.trim() !== ""
 
-/** Problems of competitions with their tests. */
+/** Competition problems with tests. */
 export const deepCoder = set(
   Source.make({
     name: "deepcoder",
@@ -123,13 +125,13 @@ export const deepCoder = set(
   }
 )
 
-/** The problems of Codeforces and LiveCodeBench that DeepCoder holds out. */
+/** The Codeforces and LiveCodeBench problems that DeepCoder holds out. */
 export const deepCoderTest = set(
   { ...deepCoder.source, name: "deepcoder_test", configs: ["codeforces", "lcbv5"], splits: { test: "test" } },
   deepCoder.task
 )
 
-/** Problems of competitions by date. Its private tests are packed; see `PackedTests`. */
+/** Competition problems by date. Private tests are compressed; see `PackedTests`. */
 export const liveCodeBench = set(
   Source.make({
     name: "livecodebench",
@@ -165,11 +167,11 @@ export const liveCodeBench = set(
 
 const functionsOf = (code: string) => Array.from(code.matchAll(/^def\s+([A-Za-z_]\w*)/gm), ([, name = ""]) => name)
 
-/** The last function of a solution that a test names. */
+/** The last function in a solution that a test mentions. */
 const tested = (code: string, test: string) =>
   functionsOf(code).findLast((name) => new RegExp(`\\b${name}\\b`).test(test))
 
-/** Small problems for beginners, the sanitized ones. */
+/** Small problems for beginners, from the sanitized subset. */
 export const mbpp = set(
   Source.make({
     name: "mbpp",
@@ -223,7 +225,7 @@ const humanEvalSet = (name: string, repository: string, licence: string) =>
       test.trim() === "" ? Option.none() : Option.some({
         id: task_id,
         prompt: CodePrompt.humanEval(prompt),
-        // The prompt ends within the function: its imports and other functions are what the tests count on.
+        // The prompt ends inside the function, and the tests rely on its imports and other functions.
         tests: { _tag: "Asserts", functionName: entry_point, setup: `${prompt}\n    pass\n`, code: test },
         solution: `${prompt}${canonical_solution}`
       })
@@ -231,5 +233,5 @@ const humanEvalSet = (name: string, repository: string, licence: string) =>
 
 export const humanEval = humanEvalSet("humaneval", "openai/openai_humaneval", "MIT")
 
-/** The problems of HumanEval with many more tests. */
+/** The HumanEval problems with many more tests. */
 export const humanEvalPlus = humanEvalSet("humanevalplus", "evalplus/humanevalplus", "Apache-2.0")

@@ -1,11 +1,11 @@
 /**
- * The order that Hugging Face's `datasets` gives rows, for runs that have to train on and hold out the same rows as the cookbook's.
- * Elsewhere rows are shuffled from the run's seed.
+ * The row order of Hugging Face's `datasets`, for runs that must train on and hold out the same rows as the cookbook's. Other runs shuffle
+ * rows from the run's seed.
  */
 import * as Pcg64 from "../random/Pcg64.ts"
 
 /**
- * The rows in the order of `Dataset.shuffle(seed)`; the cookbook's seed is 0 unless it says another.
+ * The rows in the order of `Dataset.shuffle(seed)`. The cookbook usually uses seed 0.
  *
  * @example
  * const inTheCookbooksOrder = DatasetsOrder.shuffled(rows, 42)

@@ -1,10 +1,10 @@
-/** Training rows that do not repeat held-out ones. */
+/** Removes training rows that repeat held-out rows. */
 
-/** The same text whatever its white space and letter case. */
+/** The text in lower case with white space collapsed, for comparison. */
 export const normal = (text: string): string => text.toLowerCase().replace(/\s+/g, " ").trim()
 
 /**
- * The rows whose text is not the text of a held-out row.
+ * The rows whose text differs from that of every held-out row, ignoring case and white space.
  *
  * @example
  * const clean = Decontamination.without(["What is 2 + 2?", "What is 2 + 3?"], ["what is 2+2"], (question) => question)

@@ -1,19 +1,21 @@
-/** LiveCodeBench's private tests: JSON as a text in Python's pickle format, compressed by zlib, in base 64. */
+/** LiveCodeBench's private tests: a JSON text, pickled in Python, compressed with zlib and encoded in base64. */
 import * as Option from "effect/Option"
 import { inflateSync } from "node:zlib"
 
-/** The longest published tests have about 100 million characters. */
+/** The most bytes of uncompressed tests. The longest published tests have about 100 million characters. */
 const longest = 512 * 1024 * 1024
 
 const inflate = Option.liftThrowable((packed: string) =>
   inflateSync(Buffer.from(packed, "base64"), { maxOutputLength: longest })
 )
 
-/** The pickle's operations before a text, with the length of their argument, and those of a text, with the length of its own length. */
+/**
+ * Pickle opcodes that may precede the text, with the size of their argument; then the opcodes of a text, with the size of its length field.
+ */
 const skipped: Readonly<Record<number, number>> = { 0x80: 1, 0x95: 8 }
 const texts: Readonly<Record<number, number>> = { 0x8c: 1, 0x58: 4, 0x8d: 8 }
 
-/** The text that is pickled; no other value is read, and nothing is executed. */
+/** The pickled text. No other value is read, and nothing is executed. */
 const pickledText = (bytes: Buffer): Option.Option<string> => {
   let position = 0
   while (position < bytes.length) {
@@ -33,7 +35,7 @@ const pickledText = (bytes: Buffer): Option.Option<string> => {
 }
 
 /**
- * The JSON in packed tests; none where the text is not packed.
+ * The JSON in packed tests, or none if the text is not in the packed format.
  *
  * @example
  * const json = PackedTests.unpack("eJxrYJnKxgABPUzRsVP0ABkLAyg=") // Option.some("[]")

@@ -1,4 +1,4 @@
-/** Published datasets: where their rows are, the fields of a row, and the licence. */
+/** Published datasets: where their rows are stored, the fields of a row, and the licence. */
 import { Hub, type HubError, Repository, RowError, Rows } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -11,22 +11,22 @@ export interface Source<Row> {
   readonly name: string
   /** Name on the hub. */
   readonly repository: string
-  /** A commit with the files of each split; absent where none could be looked up: unpinned and untested. */
+  /** A commit and the files of each split. Absent if no commit was looked up; the dataset is then unpinned and untested. */
   readonly pinned?: {
     readonly commit: string
     readonly files: (config: string, split: string) => ReadonlyArray<string>
   }
-  /** Configurations on the hub, all of which are read. */
+  /** Configurations on the hub. All of them are read. */
   readonly configs: ReadonlyArray<string>
-  /** Name of each split on the hub. */
+  /** The hub's name for each split. */
   readonly splits: Readonly<Record<string, string>>
-  /** The licence, as far as it is known; `docs/datasets.md` says which were looked up. */
+  /** The licence, if known. `docs/datasets.md` says which licences were looked up. */
   readonly licence: string
   readonly row: Schema.Decoder<Row>
 }
 
 export interface Options extends RowError.Options {
-  /** Folder with `<split>.jsonl`, `.parquet` or `.csv` in place of the hub. */
+  /** Folder with `<split>.jsonl`, `.parquet` or `.csv` to read instead of the hub. */
   readonly folder?: string
 }
 
@@ -59,7 +59,7 @@ const localFile = Effect.fnUntraced(function*(folder: string, split: string) {
 const convertedShard = (config: string, split: string, index: number) =>
   `${config}/${split}/${String(index).padStart(4, "0")}.parquet`
 
-/** Files of a configuration, downloaded one by one as they are read; how many there are is known at the first that is missing. */
+/** The Parquet files of a configuration, downloaded one at a time as they are read. The first missing file marks the end. */
 const converted = (repository: Repository.Repository, config: string, split: string) =>
   Stream.unfold(0, (index) =>
     Hub.Hub.use((hub) => hub.file(repository, convertedShard(config, split, index))).pipe(
@@ -81,7 +81,7 @@ const hubFiles = (
 }
 
 /**
- * Rows of a split in the order of the files, read as they are asked for. Where no commit is pinned, the hub's are read with a warning.
+ * Streams the rows of a split in file order. If no commit is pinned, the hub's latest files are read and a warning is logged.
  *
  * @example
  * const rows = Source.rows(MathSets.gsm8k.source, "test", { folder: "data/gsm8k", broken: "skip" })

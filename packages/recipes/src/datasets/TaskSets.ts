@@ -1,5 +1,5 @@
 /**
- * Datasets of instructions, searches and tool calls.
+ * Datasets of instructions, search questions and tool calls.
  *
  * @example
  * const prompts = Source.rows(TaskSets.ifeval, "test").pipe(Stream.map(({ prompt }) => prompt))
@@ -21,7 +21,7 @@ export const ifeval = Source.make({
   })
 })
 
-/** Questions to search for, with all answers that count. */
+/** Search questions, each with all accepted answers. */
 export const searchQa = Source.make({
   name: "search_qa",
   repository: "PeterJinGo/nq_hotpotqa_train",
@@ -42,7 +42,7 @@ const Tool = Schema.Struct({
   parameters: Schema.Record(Schema.String, Schema.Unknown)
 })
 
-/** Requests with the tools at hand and the calls that answer them. Access needs an account that accepted the terms. */
+/** Requests with the available tools and the expected calls. Access needs an account that accepted the terms. */
 export const toolUse = Source.make({
   name: "tool_use",
   repository: "Salesforce/xlam-function-calling-60k",

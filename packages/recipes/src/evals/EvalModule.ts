@@ -1,6 +1,6 @@
 /**
- * Eval files as their authors run them, by evalite or in the style of vitest-evals, read as definitions. What such a file imports of those
- * packages is answered here, and nothing is run: neither has to be installed.
+ * Reads eval files written for evalite or in the style of vitest-evals as definitions. Their imports of those packages are replaced by
+ * stand-ins that only register evals, so neither package needs to be installed.
  */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -13,28 +13,28 @@ export interface Row {
   readonly expected?: unknown
 }
 
-/** What a scorer reads: the row with the output, under the names of evalite, autoevals and vitest-evals. */
+/** The input of a scorer: the row and the output, under the names that evalite, autoevals and vitest-evals use. */
 export interface Scored extends Row {
   readonly output: unknown
 }
 
 export interface Scorer {
   readonly name: string
-  /** A number, an object with a score, or a promise of one. Unchecked. */
+  /** Returns a number, an object with a score, or a promise of either. The value is not yet checked. */
   readonly score: (scored: Scored) => unknown
 }
 
-/** An eval as its file registers it. */
+/** An eval that a file registered. */
 export interface Definition {
   readonly name: string
-  /** Rows, or a promise of them. Unchecked. */
+  /** Returns rows or a promise of rows. The value is not yet checked. */
   readonly rows: () => unknown
-  /** The output of an input, a promise or a stream of it. Unchecked. */
+  /** Returns the output for an input, directly, as a promise or as a stream. The value is not yet checked. */
   readonly task: (input: unknown) => unknown
   readonly scorers: ReadonlyArray<Scorer>
 }
 
-/** A file cannot be loaded, or is no eval that can be trained on. */
+/** A file cannot be loaded, or is not an eval that can be trained on. */
 export class NotAnEval extends Schema.TaggedError<NotAnEval>()("NotAnEval", {
   file: Schema.String,
   detail: Schema.String
@@ -44,7 +44,7 @@ export class NotAnEval extends Schema.TaggedError<NotAnEval>()("NotAnEval", {
   }
 }
 
-/** Whether a file is an eval by its name. */
+/** Whether the file's name ends in `.eval.` and a JavaScript or TypeScript extension, such as `.eval.ts` or `.eval.mjs`. */
 export const isEval = (file: string) => /\.eval\.[cm]?[jt]s$/.test(file)
 
 type Function = (...given: ReadonlyArray<unknown>) => unknown
@@ -65,7 +65,7 @@ const scorerOf = (of: string) => (given: unknown, index: number): Scorer => {
   throw expectedOf(of, `scorers[${index}]`, "a function or an object with a function as scorer")
 }
 
-/** The definition behind the options that a file gives; throws, as the file's own runner would, where they are no eval. */
+/** The definition from the options in a file. Throws if they do not describe an eval, as the file's own runner would. */
 const definitionOf = (name: string, given: unknown, variant: unknown): Definition => {
   const { data, scorers = [], task } = { data: undefined, scorers: undefined, task: undefined, ...Object(given) }
   if (!isFunction(task)) throw expectedOf(name, "task", "a function")
@@ -78,7 +78,7 @@ const definitionOf = (name: string, given: unknown, variant: unknown): Definitio
   }
 }
 
-/** The evals that the file being loaded has registered. */
+/** The evals registered so far by the file that is being loaded. */
 let registered: Array<Definition> = []
 
 const register = (name: unknown, given: unknown, variant?: unknown) =>
@@ -95,7 +95,7 @@ const skip = () => undefined
 
 const same = (value: unknown) => value
 
-/** What an eval file may import of the packages that run it. */
+/** The stand-ins for the packages that an eval file imports, by package and export. */
 const packages: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   evalite: {
     evalite: Object.assign(
@@ -115,14 +115,14 @@ const packages: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 /** Its own for each copy of this module in a process. */
 const place = Symbol.for(`@effect-rl/recipes ${import.meta.url}`)
 
-/** A module whose exports are those of a package above. */
+/** The source of a module that exports a stand-in package. */
 const sourceOf = (name: string) => {
   const names = Object.keys(packages[name] ?? {}).join(", ")
   const from = `globalThis[Symbol.for(${JSON.stringify(place.description)})]`
   return `data:text/javascript,${encodeURIComponent(`export const { ${names} } = ${from}[${JSON.stringify(name)}]`)}`
 }
 
-/** The names under which TypeScript's authors write the file of a relative import. */
+/** The names that the file of a relative import may have, as TypeScript code spells imports. */
 const spellings = (specifier: string) => [
   specifier.replace(/\.js$/, ".ts"),
   `${specifier}.ts`,
@@ -145,7 +145,7 @@ const resolved = <A>(specifier: string, next: (specifier: string) => A): A => {
   }
 }
 
-/** Answers the packages' imports of every module that is loaded from now on. */
+/** Installs a module hook that resolves those packages to the stand-ins from now on. */
 const hook = Effect.runSync(Effect.cached(Effect.sync(() => {
   Object.defineProperty(globalThis, place, { value: packages })
   registerHooks({
@@ -156,7 +156,7 @@ const hook = Effect.runSync(Effect.cached(Effect.sync(() => {
   })
 })))
 
-/** The evals of the files that were imported: a file that is asked for again is not run again. */
+/** The evals of imported files, because a file that was imported before does not run again. */
 const imported = new Map<string, ReadonlyArray<Definition>>()
 
 const detailOf = (error: unknown) => Predicate.isError(error) ? error.message : String(error)
@@ -174,7 +174,8 @@ const importing = Effect.fnUntraced(function*(file: string, url: string) {
 })
 
 /**
- * The evals that a file registers when it is imported. Fails where it cannot be imported, registers none, or has an eval without scorers.
+ * Imports a file and returns the evals that it registers. Fails if it cannot be imported, registers no eval, or has an eval without
+ * scorers.
  *
  * @example
  * const definitions = EvalModule.load("capitals.eval.ts", "file:///home/ada/capitals.eval.ts")
@@ -198,7 +199,7 @@ const Rows = Schema.NonEmptyArray(Schema.Struct({
   only: Schema.optionalKey(Schema.UndefinedOr(Schema.Boolean))
 }))
 
-/** The rows of an eval, or those that are marked with `only`. */
+/** The rows of an eval. If any rows are marked `only`, just those. */
 export const rows = Effect.fnUntraced(function*(file: string, { name, rows }: Definition) {
   const wrong = (detail: string) => new NotAnEval({ file, detail: `the data of "${name}" ${detail}` })
   const given = yield* Effect.tryPromise({

@@ -1,4 +1,4 @@
-/** Recipes of eval files: what a file measures is what a model is trained on, played with and evaluated by. */
+/** Recipes made from eval files, to train, play and evaluate a model on what the file measures. */
 import { AgentEnv } from "@effect-rl/agent"
 import { type InvalidOption, Tinker, type TinkerError } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
@@ -25,7 +25,10 @@ interface Task extends EvalModule.Row {
 
 const textOf = (value: unknown) => typeof value === "string" ? value : JSON.stringify(value) ?? String(value)
 
-/** A quarter of the inputs is held out, one at least where there are two: those with the lowest hashes. Rows with one input go to one part. */
+/**
+ * Holds out a quarter of the inputs, those with the lowest hashes, and at least one if there are two or more. Rows with the same input stay
+ * in the same part.
+ */
 const holdOut = (tasks: ReadonlyArray<Task>): Split<Task> => {
   const inputs = [...new Set(tasks.map(({ input }) => textOf(input)))]
   const sorted = inputs.map((input) => ({ input, hash: Seed.derive(0, "EvalRecipe", input) })).toSorted((a, b) =>
@@ -43,13 +46,13 @@ type Failure =
   | InvalidOption.InvalidOption
   | TinkerError.TinkerError
 
-/** The name by which scorers' requests go to the base model, which is not trained. */
+/** The model name for requests of scorers. The base model answers them and is not trained. */
 const scorerModel = "scorer"
 
 const isStream = (value: unknown): value is AsyncIterable<unknown> =>
   Predicate.isObject(value) && Symbol.asyncIterator in value
 
-/** The whole output; texts of a stream are joined. */
+/** The complete output. The chunks of a stream are joined. */
 const whole = async (output: unknown) => {
   if (!isStream(output)) return output
   let text = ""
@@ -60,7 +63,7 @@ const whole = async (output: unknown) => {
 const failed = (error: unknown) =>
   new AgentEnv.AgentFailed({ detail: Predicate.isError(error) ? `${error.name}: ${error.message}` : String(error) })
 
-/** Runs the task of a row, then its scorers, and gives their score. */
+/** Runs the task of a row and then its scorers, and returns their score. */
 const run = Effect.fnUntraced(function*(
   { definition: { scorers, task }, expected, input }: Task,
   session: AgentEnv.Session,
@@ -78,7 +81,7 @@ const run = Effect.fnUntraced(function*(
   return yield* EvalScore.of(asScorer, { input, output, ...(expected !== undefined && { expected }) })
 })
 
-/** Says once of each failure of a scorer what it was: its attempts are left out of everything else that a person sees. */
+/** Logs each kind of scorer failure once, because the failed attempts are left out of all other output. */
 const warning = () => {
   const said = new Set<string>()
   return ({ message }: AgentScorer.NoVerdict) => {
@@ -89,9 +92,9 @@ const warning = () => {
 }
 
 /**
- * The recipe of a file that registers evals with evalite or in the style of vitest-evals, unmodified. Each row is a problem; its task runs
- * with the model that is trained behind the clients of OpenAI, of Anthropic and of the AI SDK, and its scorers say what the output is worth.
- * Scorers that ask a model are answered by the base model.
+ * Makes a recipe from an unmodified eval file for evalite or in the style of vitest-evals. Each row is a problem. The row's task runs with
+ * its OpenAI, Anthropic or AI SDK client connected to the model in training, and its scorers score the output. Model requests of scorers
+ * are answered by the base model.
  *
  * @example
  * const recipe = EvalRecipe.fromFile("capitals.eval.ts")

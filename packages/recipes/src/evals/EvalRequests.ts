@@ -1,6 +1,6 @@
 /**
- * The requests of an eval file, which knows its models by their clients alone: within an episode those that go to an endpoint of a language
- * model are answered in its session, whatever their address and their model.
+ * Routes the model requests of an eval file, whose only link to a model is its API client. Within an episode, requests to a language model
+ * endpoint go to the session, whatever their address and model.
  */
 import type { AgentEnv } from "@effect-rl/agent"
 import * as Effect from "effect/Effect"
@@ -9,13 +9,13 @@ import { AsyncLocalStorage } from "node:async_hooks"
 /** Who asks. */
 export interface Asking {
   readonly session: Pick<AgentEnv.Session, "anthropicBaseUrl" | "apiKey" | "baseUrl" | "fetch">
-  /** The name of the model that answers, for a name that was asked for. */
+  /** The name of the model that answers requests for the model `asked`. */
   readonly modelOf: (asked: unknown) => string
 }
 
 const asking = new AsyncLocalStorage<Asking>()
 
-/** The endpoint that is meant, by the end of its path, at the session's address. */
+/** The session's address for an endpoint, recognised by the end of its path. Undefined for other endpoints. */
 const addressOf = ({ anthropicBaseUrl, baseUrl }: Asking["session"], path: string) => {
   if (path.endsWith("/v1/messages")) return `${anthropicBaseUrl}/v1/messages`
   const endpoint = ["/chat/completions", "/completions", "/responses"].find((endpoint) => path.endsWith(endpoint))
@@ -42,8 +42,8 @@ const routed = (outside: typeof fetch): typeof fetch => async (input, init) => {
 }
 
 /**
- * From now on `fetch` is answered so within `as`. Clients that are made without a key, as they are made when the file is loaded, find one in
- * the environment. To be run before a file is loaded: clients keep the `fetch` that they are made with.
+ * Replaces the global `fetch`, so requests made within `as` are routed. Also sets dummy API keys in the environment for clients that are
+ * created without a key. Run it before a file is loaded, because clients keep the `fetch` that they were created with.
  */
 export const route = Effect.runSync(Effect.cached(Effect.sync(() => {
   globalThis.fetch = routed(globalThis.fetch)
@@ -51,5 +51,5 @@ export const route = Effect.runSync(Effect.cached(Effect.sync(() => {
   process.env["ANTHROPIC_API_KEY"] ??= "effect-rl"
 })))
 
-/** Runs a function whose requests, and those of what it calls, are answered so. */
+/** Runs a function and routes the requests that it and its callees make. */
 export const as = <A>(who: Asking, run: () => A): A => asking.run(who, run)

@@ -1,4 +1,4 @@
-/** What an output is worth by the scorers of an eval. A scorer that fails gives no verdict: it is never a score of 0. */
+/** Scores an output with the scorers of an eval. If a scorer fails there is no score, rather than a score of 0. */
 import type { Score } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -16,7 +16,7 @@ const inWords = (value: unknown) => (JSON.stringify(value) ?? String(value)).sli
 
 const noVerdict = (scorer: string, found: string) => new AgentScorer.NoVerdict({ scorer, found })
 
-/** The value of one scorer, by its name; undefined where it abstains with null. */
+/** The value of one scorer by its name, or undefined if it returns null to abstain. */
 const by = Effect.fnUntraced(function*({ name, score }: EvalModule.Scorer, scored: EvalModule.Scored) {
   const given = yield* Effect.tryPromise({
     try: () => Promise.resolve(scored).then(score),
@@ -30,8 +30,8 @@ const by = Effect.fnUntraced(function*({ name, score }: EvalModule.Scorer, score
 })
 
 /**
- * The mean of the scorers that do not abstain, each of which is a part. A success is an output that all of them give 1. Fails where a
- * scorer throws or gives no number, and where all abstain.
+ * The mean of the scorers that do not abstain, each reported as a part. An output succeeds if all of them give 1. Fails if a scorer throws
+ * or returns no number, or if all abstain.
  */
 export const of = Effect.fnUntraced(function*(
   scorers: ReadonlyArray<EvalModule.Scorer>,

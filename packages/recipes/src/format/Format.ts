@@ -1,4 +1,4 @@
-/** Trains a model to write a list in the format it is asked for. */
+/** Trains a model to write a list in a requested format. */
 import { type ChatModel, Evaluator, ProblemEnv, ProblemGroupBuilder, RLDataset } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
 import * as Arr from "effect/Array"
@@ -21,7 +21,7 @@ const settings = Schema.Struct(TrainingSettings.fields({
 
 export const words = ["sun", "sea", "tree", "stone", "bird", "rain", "moon", "fish", "leaf", "wind"]
 
-/** How a list is written and read; what is not in the format is read as nothing, or as other words. */
+/** How a list is written and read. Text in another format reads as an empty list or as different words. */
 export interface Format {
   readonly name: string
   readonly write: (words: ReadonlyArray<string>) => string
@@ -62,20 +62,20 @@ const tasks = (isWanted: (triple: string) => boolean): ReadonlyArray<Task> =>
     formats.map((format) => ({ ...format, words }))
   )
 
-/** One triple of words of eight, in every format. */
+/** Whether a triple of words is held out, in every format. One in eight is. */
 const isHeldOut = (triple: string) => Seed.derive(0, triple) % 8 === 0
 const trained = tasks((triple) => !isHeldOut(triple))
 const heldOut = tasks(isHeldOut)
 
 /**
- * The task as it is put to the model.
+ * The text that asks the model for a list in a format.
  *
  * @example
  * const asked = Format.question({ name: "a JSON array", words: ["sun", "sea", "tree"] })
  */
 export const question = ({ name, words }: Pick<Task, "name" | "words">) => `Write ${words.join(", ")} as ${name}.`
 
-/** Whether a text is the list in the format it was asked for, and nothing else. */
+/** Whether a text is exactly the list in the requested format. */
 export const isRight = ({ read, words }: Task) => (text: string) => Equal.equals(read(text.trim()), words)
 
 const group = (model: ChatModel.ChatModel, size: number) => (task: Task) =>

@@ -1,4 +1,4 @@
-/** Tic-tac-toe learned by playing against oneself. */
+/** Trains a model to play tic-tac-toe against itself. */
 import { type ChatModel, Evaluator, type MessagePolicy, SelfPlay } from "@effect-rl/core"
 import { Versus } from "@effect-rl/core/environments"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ import * as TicTacToe from "./TicTacToe.ts"
 import * as TicTacToeOpponents from "./TicTacToeOpponents.ts"
 
 /**
- * A match has two sides, so the size of a group is fixed. At a constant rate the player comes to know few openings only, and forgets how to
+ * A match has two sides, so the group size is fixed. At a constant learning rate, the player learns only a few openings and forgets how to
  * answer others.
  */
 const { groupSize: _, ...fields } = TrainingSettings.fields({
@@ -28,7 +28,7 @@ const settings = Schema.Struct(fields)
 
 const evaluated = 64
 
-/** Matches against the same opponent, one on each side in turn. */
+/** Matches against the same opponent, with alternating sides. */
 const against = (
   name: string,
   model: ChatModel.ChatModel,
@@ -47,7 +47,11 @@ const answerTo = (prompt: string) => {
   return Option.liftPredicate(`[${TicTacToeOpponents.bestMove(board)}]`, (move) => move !== "[-1]")
 }
 
-/** @see tinker-cookbook `recipes/multiplayer_rl/text_arena` */
+/**
+ * Trains by self-play, and evaluates against a random and a perfect opponent.
+ *
+ * @see tinker-cookbook `recipes/multiplayer_rl/text_arena`
+ */
 export const ticTacToe = Recipe.make({
   name: "tic-tac-toe",
   description: "Tic-tac-toe by self-play; evaluated against a random and a perfect opponent, 64 matches on each side",
@@ -58,7 +62,7 @@ export const ticTacToe = Recipe.make({
       return Recipe.task({
         turns: 5,
         answerTo,
-        // The best move never loses; whether it wins is for the opponent to decide.
+        // The best move never loses, but whether it wins depends on the opponent.
         referenceReward: 0,
         options: {
           ...options,

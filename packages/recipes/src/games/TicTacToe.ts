@@ -1,14 +1,14 @@
-/** Three in a row. Player 0 is O and begins, player 1 is X. */
+/** The game of tic-tac-toe. Player 0 plays O and moves first; player 1 plays X. */
 import type { Game } from "@effect-rl/core/environments"
 
 export interface Board {
-  /** The player whose mark is in each cell, row by row. */
+  /** The player whose mark is in each cell, row by row; undefined if the cell is empty. */
   readonly cells: ReadonlyArray<number | undefined>
 }
 
 const lines = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5, 8], [0, 4, 8], [2, 4, 6]] as const
 
-/** Undefined while neither player has three in a row. */
+/** The player with three in a row, or undefined if there is none. */
 export const winner = ({ cells }: Board): number | undefined => {
   const line = lines.find(([a, b, c]) => cells[a] !== undefined && cells[a] === cells[b] && cells[b] === cells[c])
   return line === undefined ? undefined : cells[line[0]]
@@ -26,7 +26,7 @@ const picture = (board: Board) => [0, 3, 6].map((first) => row(board, first)).jo
 
 const rows = /([OX\d]) \| ([OX\d]) \| ([OX\d])/g
 
-/** The newest board in a text; an empty one where the text has no board. */
+/** The last board in a text, or an empty board if the text has none. */
 export const read = (text: string): Board => {
   const shown = [...text.matchAll(rows)].slice(-3).flatMap(([, ...cells]) => cells)
   return {
@@ -34,10 +34,12 @@ export const read = (text: string): Board => {
   }
 }
 
-/** The first number in brackets; without brackets, the first number. */
+/** The first number in brackets, or else the first number. */
 const cellIn = (response: string) => Number(/\[\s*(\d+)\s*\]/.exec(response)?.[1] ?? /\d+/.exec(response)?.[0] ?? NaN)
 
 /**
+ * Tic-tac-toe as a `Game`: the reward of a player is 1 for a win, 0 for a draw and −1 for a loss.
+ *
  * @see tinker-cookbook `recipes/multiplayer_rl/text_arena`, TicTacToe-v0
  *
  * @example

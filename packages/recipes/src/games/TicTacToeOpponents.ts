@@ -1,5 +1,5 @@
 /**
- * Players of tic-tac-toe that are not models.
+ * Scripted tic-tac-toe players, used as opponents.
  *
  * @example
  * const group = Versus.make({ key: "game 1", size: 8, model, game: TicTacToe.ticTacToe, opponent: TicTacToeOpponents.optimal })
@@ -9,7 +9,7 @@ import { Seed } from "@effect-rl/core/environments"
 import * as Effect from "effect/Effect"
 import * as TicTacToe from "./TicTacToe.ts"
 
-/** Answers the newest board with the cell that `choose` makes of it. */
+/** A player that reads the newest board and answers with the cell that `choose` returns. */
 const player = (choose: (board: TicTacToe.Board, key: string) => number): MessagePolicy.MessagePolicy => ({
   respond: ({ key, messages }) =>
     Effect.sync(() => {
@@ -18,14 +18,14 @@ const player = (choose: (board: TicTacToe.Board, key: string) => number): Messag
     })
 })
 
-/** Any free cell. @see tinker-cookbook `RandomOpponent` */
+/** Plays a random free cell, drawn from the seed. @see tinker-cookbook `RandomOpponent` */
 export const random = (seed: number): MessagePolicy.MessagePolicy =>
   player((board, key) => {
     const cells = TicTacToe.free(board)
     return cells[Math.floor(Seed.uniform(Seed.derive(seed, key))() * cells.length)] ?? -1
   })
 
-/** Player 0's reward when both play perfectly from this board on; known boards are looked up. */
+/** Cached rewards of player 0 when both sides play perfectly from a board. */
 const values = new Map<string, number>()
 
 const value = (board: TicTacToe.Board): number => {
@@ -44,7 +44,7 @@ const value = (board: TicTacToe.Board): number => {
   return found
 }
 
-/** The first of the best cells: never loses. */
+/** The first of the best moves. A player that follows it never loses. */
 export const bestMove = (board: TicTacToe.Board): number => {
   const sign = TicTacToe.ticTacToe.toMove(board) === 0 ? 1 : -1
   const rated = TicTacToe.free(board).map((cell) => {
@@ -54,5 +54,9 @@ export const bestMove = (board: TicTacToe.Board): number => {
   return rated.reduce((best, other) => other.rating > best.rating ? other : best, { cell: -1, rating: -Infinity }).cell
 }
 
-/** @see tinker-cookbook `OptimalOpponent` */
+/**
+ * Always plays the best move, so it never loses.
+ *
+ * @see tinker-cookbook `OptimalOpponent`
+ */
 export const optimal: MessagePolicy.MessagePolicy = player(bestMove)

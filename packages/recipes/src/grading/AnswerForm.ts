@@ -1,10 +1,13 @@
-/** The normal form in which answers are compared as expressions. */
+/** The normal form for comparing answers as expressions. */
 import * as Option from "effect/Option"
 import * as LatexText from "./LatexText.ts"
 import * as MathForm from "./MathForm.ts"
 import * as PythonNumber from "./PythonNumber.ts"
 
-/** In the order in which they are dropped: `kilometer` leaves `kilo`. */
+/**
+ * Units in the order in which they are removed. `kilometer` is not in the list, so `meter` is removed and `kilo` remains, as in the
+ * cookbook.
+ */
 const units = [
   "degree",
   "cm",
@@ -69,7 +72,7 @@ const latexToText = (answer: string) =>
 
 const groupedThousands = /(\p{Nd}),(\p{Nd}{3})($|\P{Nd})/gu
 
-/** Without the commas that group three digits each, so that the commas of tuples stay. */
+/** Removes commas that group three digits. The commas of tuples stay. */
 export const withoutThousandsCommas = (text: string): string => {
   for (let before = text;;) {
     const after = before.replace(groupedThousands, "$1$2$3")
@@ -80,7 +83,7 @@ export const withoutThousandsCommas = (text: string): string => {
 
 const integerOf = (text: string) => Option.flatMap(PythonNumber.parse(text), PythonNumber.nearestInteger)
 
-/** Does the text read as a number within 1e-7 of an integer? */
+/** Whether the text is a number within 1e-7 of an integer. */
 export const isInteger = (text: string): boolean => Option.isSome(integerOf(withoutThousandsCommas(text)))
 
 const canonicalInteger = (text: string) =>
@@ -92,8 +95,8 @@ const canonicalInteger = (text: string) =>
     : text
 
 /**
- * Units, money and percent signs are dropped, LaTeX is written as plain text, mixed numbers become sums, numbers within 1e-7 of an
- * integer become that integer, letters lower case.
+ * The answer in normal form: units, currency and percent signs removed, LaTeX as plain text, mixed numbers as sums, numbers within 1e-7 of
+ * an integer as that integer, and letters in lower case.
  */
 export const of = (answer: string): string => {
   const bare = withoutBraces(withoutUnits(withWordsAsSymbols(MathForm.withoutText(answer)))).replace(/,\\! */g, "")
@@ -107,7 +110,7 @@ export const of = (answer: string): string => {
 
 const isBracket = (character: string | undefined) => character !== undefined && "()[]".includes(character)
 
-/** The elements of a tuple or interval without inner brackets; the text itself where it is neither. */
+/** The elements of a tuple or interval without inner brackets. Otherwise the whole text as one element. */
 export const elements = (form: string): ReadonlyArray<string> => {
   const text = withoutThousandsCommas(form)
   if (text === "") return []

@@ -1,21 +1,21 @@
-/** The model that is trained, with the weights that it had before, as a judge by rubrics. */
+/** A rubric judge that uses the model in training, with the weights it had before training. */
 import { type ChatModel, InvalidOption, MessagePolicy, Tinker, type TinkerError } from "@effect-rl/core"
 import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 
-/** Opens a judge. It answers with its most likely words. */
+/** Opens a judge that samples at temperature 0. */
 export type Open = Effect.Effect<
   MessagePolicy.MessagePolicy<TinkerError.TinkerError | Renderer.RendererError>,
   TinkerError.TinkerError,
   Scope.Scope
 >
 
-/** Most tokens of a judgement. */
+/** The most tokens of a judgement. */
 const longestJudgement = 512
 
-/** The judge for the rubric of the setting `judge`; an `InvalidOption` where no model samples. */
+/** The judge for the rubric in the setting `judge`. Fails with `InvalidOption` if no model can sample. */
 export const make = Effect.fnUntraced(
   function*(model: ChatModel.ChatModel, rubric: string): Effect.fn.Return<Open, InvalidOption.InvalidOption> {
     const backend = yield* Effect.serviceOption(Tinker.Tinker)

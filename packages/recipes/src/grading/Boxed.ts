@@ -1,4 +1,4 @@
-/** The answer a response put into a box. */
+/** Extracts the boxed answer of a response. */
 import * as PythonText from "@effect-rl/core/renderers/text/PythonText"
 import * as Option from "effect/Option"
 
@@ -6,8 +6,8 @@ const unbraced = new RegExp(`\\\\boxed${PythonText.space}+([a-zA-Z0-9]+)`)
 const marker = "\\boxed"
 
 /**
- * The content of the `\boxed{…}` that closes last; without one, the word after the first `\boxed` and white space. None where
- * there is neither, and where any `}` of the text closes nothing. A `{` that stays open elsewhere does no harm.
+ * The content of the `\boxed{…}` that closes last, or else the word after the first `\boxed` and a space. None if there is neither, or if
+ * any `}` in the text has no matching `{`. Unclosed `{` are allowed.
  *
  * @example
  * Boxed.extract("so it is \\boxed{\\frac{1}{2}}") // Option.some("\\frac{1}{2}")

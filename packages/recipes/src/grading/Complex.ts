@@ -16,7 +16,7 @@ export const multiply = (a: Complex, b: Complex): Complex => ({
   im: a.re * b.im + a.im * b.re
 })
 
-/** Real divisors divide without a second rounding. */
+/** The quotient. Real divisors are divided directly, to avoid a second rounding. */
 export const divide = (a: Complex, b: Complex): Complex => {
   if (b.im === 0) return { re: a.re / b.re, im: a.im / b.re }
   const size = b.re * b.re + b.im * b.im
@@ -54,7 +54,7 @@ const wholePower = (base: Complex, exponent: number): Complex => {
 
 const largestWholePower = 1024
 
-/** The principal value; whole exponents multiply. */
+/** The principal value. Integer exponents up to 1,024 use repeated multiplication. */
 export const power = (base: Complex, exponent: Complex): Complex => {
   const size = Math.abs(exponent.re)
   if (exponent.im === 0 && Number.isInteger(size) && size <= largestWholePower) {

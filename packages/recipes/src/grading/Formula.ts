@@ -1,4 +1,4 @@
-/** Formulas of numbers, symbols and functions. */
+/** Formulas built from numbers, symbols and functions. */
 import * as Complex from "./Complex.ts"
 import type * as Rational from "./Rational.ts"
 
@@ -7,7 +7,7 @@ export type Operator = "+" | "-" | "*" | "/" | "^"
 export type FunctionName = "sqrt" | "ln" | "exp" | "sin" | "cos" | "tan" | "abs" | "factorial"
 
 export type Formula =
-  /** `isDecimal` where it was written with a decimal point or an exponent. */
+  /** `isDecimal` is true if the number was written with a decimal point or an exponent. */
   | { readonly _tag: "Number"; readonly value: Rational.Rational; readonly isDecimal: boolean }
   | { readonly _tag: "Constant"; readonly value: Complex.Complex }
   | { readonly _tag: "Symbol"; readonly name: string }
@@ -36,14 +36,14 @@ export const binary = (operator: Operator, left: Formula, right: Formula): Formu
 
 export const negate = (formula: Formula): Formula => binary("-", integer(0n), formula)
 
-/** Does the formula or a part of it pass the test? */
+/** Whether the formula or any part of it passes the test. */
 export const some = (formula: Formula, test: (part: Formula) => boolean): boolean => {
   if (test(formula)) return true
   if (formula._tag === "Binary") return some(formula.left, test) || some(formula.right, test)
   return formula._tag === "Call" && some(formula.argument, test)
 }
 
-/** The names of all symbols, in order. */
+/** The names of all symbols, sorted. */
 export const symbolsOf = (formula: Formula): ReadonlyArray<string> => {
   const names = new Set<string>()
   some(formula, (part) => {

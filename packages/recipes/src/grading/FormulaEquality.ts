@@ -1,4 +1,4 @@
-/** Equality of formulas, decided by their values at fixed points. */
+/** Decides whether formulas are equal by comparing their values at fixed points. */
 import * as Complex from "./Complex.ts"
 import * as Formula from "./Formula.ts"
 import * as FormulaResidue from "./FormulaResidue.ts"
@@ -6,17 +6,17 @@ import * as FormulaValue from "./FormulaValue.ts"
 
 const isDecimal = (part: Formula.Formula) => part._tag === "Number" && part.isDecimal
 
-/** A decimal number that is kept in all its digits. */
+/** Whether a decimal number is kept with all its digits instead of rounded to a double. */
 const isExactDecimal = (part: Formula.Formula) =>
   part._tag === "Number" && !part.isDecimal && part.value.denominator !== 1n
 
-/** Parts whose values are irrational as a rule. */
+/** Whether a part usually has an irrational value. */
 const isIrrational = (part: Formula.Formula) =>
   part._tag === "Constant" || (part._tag === "Call" && part.name !== "factorial" && part.name !== "abs")
 
 const isSymbol = (part: Formula.Formula) => part._tag === "Symbol"
 
-/** Parts that make a formula of symbols more than a rational function. */
+/** Whether a part makes the formula more than a rational function. */
 const isTranscendental = (part: Formula.Formula) =>
   isIrrational(part) || (part._tag === "Call" && Formula.some(part, isSymbol)) ||
   (part._tag === "Binary" && part.operator === "^" &&
@@ -28,7 +28,7 @@ const isTranscendental = (part: Formula.Formula) =>
 
 const trials = [0, 1, 2, 3, 4]
 
-/** Symbols take scattered values, without relations between each other. */
+/** Scattered values for the symbols, so no simple relation holds between them. */
 const residuePoint = (names: ReadonlyArray<string>, trial: number): FormulaResidue.Point =>
   Object.fromEntries(names.map((name, index) => [name, FormulaResidue.scattered(index * trials.length + trial)]))
 
@@ -66,7 +66,7 @@ const haveSameResidue = (left: Formula.Formula, right: Formula.Formula, point: F
   return value !== undefined && value === FormulaResidue.at(right, point)
 }
 
-/** Does one formula have a decimal number and nothing irrational, and the other something irrational? */
+/** Whether one formula has decimals and nothing irrational, and the other something irrational. */
 const areOfOtherKinds = (left: Formula.Formula, right: Formula.Formula) => {
   const isDecimalOnly = (formula: Formula.Formula) =>
     Formula.some(formula, (part) => isDecimal(part) || isExactDecimal(part)) && !Formula.some(formula, isIrrational)
@@ -82,9 +82,9 @@ const equalNumbers = (left: Formula.Formula, right: Formula.Formula) => {
 }
 
 /**
- * Equal values at five points. Rational functions are compared modulo a prime, others within 1e-12 at complex points, where different
- * branches of roots and logarithms differ. Of two formulas without symbols a decimal number is never equal to an irrational one, and
- * decimal numbers are equal where their double precision values are.
+ * Whether two formulas have equal values at five points. Rational functions are compared modulo a prime. Other formulas are compared within
+ * 1e-12 at complex points, which tell branches of roots and logarithms apart. Formulas without symbols are compared by value: a decimal is
+ * never equal to an irrational number, and decimals are equal if their double-precision values are.
  */
 export const equals = (left: Formula.Formula, right: Formula.Formula): boolean => {
   const both = Formula.binary("-", left, right)

@@ -1,4 +1,4 @@
-/** Values of rational formulas modulo a prime: formulas that are equal have equal residues wherever both are defined. */
+/** Values of rational formulas modulo a prime. Equal formulas have equal residues wherever both are defined. */
 import type { Formula, Operator } from "./Formula.ts"
 import * as FormulaValue from "./FormulaValue.ts"
 
@@ -12,7 +12,7 @@ const residue = (value: bigint) => {
   return rest < 0n ? rest + prime : rest
 }
 
-/** The residue that belongs to an index: neighbours are as unlike as random ones. */
+/** A pseudo-random residue for an index. Neighbouring indices give unrelated residues. */
 export const scattered = (index: number): bigint => {
   let value = BigInt(index + 3)
   for (let round = 0; round < 8; round++) value = residue(value * value * value + 0x9e3779b97f4a7c15n)
@@ -58,7 +58,7 @@ const operate = (operator: Exclude<Operator, "^">, left: bigint, right: bigint):
   }
 }
 
-/** Undefined where a divisor is 0, and for parts that are not rational functions with whole exponents. */
+/** The residue at a point. Undefined if a divisor is 0, or if the formula is not a rational function with integer exponents. */
 export const at = (formula: Formula, point: Point): bigint | undefined => {
   switch (formula._tag) {
     case "Number":

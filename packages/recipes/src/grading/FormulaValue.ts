@@ -1,4 +1,4 @@
-/** Values of formulas: exact while they are rational, complex numbers in double precision otherwise. */
+/** Values of formulas: exact if rational, else complex numbers in double precision. */
 import * as Complex from "./Complex.ts"
 import type { Formula, FunctionName, Operator } from "./Formula.ts"
 import * as Rational from "./Rational.ts"
@@ -14,10 +14,10 @@ export const exact = (value: Rational.Rational): Value => ({ _tag: "Exact", valu
 
 export const approximate = (value: Complex.Complex): Value => ({ _tag: "Approximate", value })
 
-/** Bits of a numerator or denominator, so that no formula takes long. */
+/** The most bits of a numerator or denominator. The limit keeps evaluation fast. */
 const mostBits = 4096
 
-/** Its factorial has 3,000 bits. */
+/** The largest argument of a factorial. Its factorial has about 3,000 bits. */
 const largestFactorial = 400
 
 const lengthOf = (value: bigint) => value.toString(16).length * 4
@@ -73,7 +73,7 @@ const complexOperation = (operator: Operator, left: Complex.Complex, right: Comp
   }
 }
 
-/** An exact number divided by a double is multiplied by its reciprocal, as SymPy does. */
+/** Applies an operator. An exact number is divided by a double by multiplying with the reciprocal, as SymPy does. */
 const operate = (operator: Operator, left: Value, right: Value): Value | undefined => {
   const isWhole = right._tag === "Exact" && right.value.denominator === 1n
   if (left._tag === "Exact" && right._tag === "Exact" && (operator !== "^" || isWhole)) {
@@ -118,7 +118,7 @@ const apply = (name: FunctionName, value: Value): Value | undefined => {
   }
 }
 
-/** Undefined where the formula has no finite value at the point, or one of too many digits. */
+/** The value at a point. Undefined if it is not finite or has too many digits. */
 export const at = (formula: Formula, point: Point): Value | undefined => {
   switch (formula._tag) {
     case "Number":

@@ -1,9 +1,9 @@
-/** Formulas as a reader understands them in LaTeX: fractions, roots, powers and functions are grouped by their braces. */
+/** Parses LaTeX formulas as a reader understands them: braces delimit the arguments of fractions, roots, powers and functions. */
 import * as Option from "effect/Option"
 import * as Formula from "./Formula.ts"
 import * as Rational from "./Rational.ts"
 
-/** Groups nested deeper are not read. */
+/** The deepest nesting of groups that is parsed. */
 const deepest = 100
 
 const token =
@@ -70,7 +70,7 @@ const enclosed = (reading: Reading, close: string): Parsed => {
 const numberFormula = (text: string): Parsed =>
   Option.getOrUndefined(Option.map(Rational.parse(text.endsWith(".") ? text.slice(0, -1) : text), Formula.exact))
 
-/** A braced group, or one character: `\frac12` has two arguments. */
+/** The next argument: a braced group or a single character. `\frac12` has two arguments. */
 const argument = (reading: Reading): Parsed => {
   if (take(reading, "{") !== undefined) return enclosed(reading, "}")
   const token = reading.tokens[reading.at]
@@ -78,7 +78,7 @@ const argument = (reading: Reading): Parsed => {
   return undefined
 }
 
-/** `\frac12` and `\frac1{72}`: the digits after the macro are taken one by one. */
+/** Splits the digits after a macro into single tokens, as in `\frac12` and `\frac1{72}`. */
 const splitDigits = (tokens: ReadonlyArray<Token>): ReadonlyArray<Token> => {
   const split: Array<Token> = []
   for (const token of tokens) {
@@ -127,7 +127,7 @@ const binomial = (reading: Reading): Parsed => {
   return Formula.binary("/", factorial(above), ways)
 }
 
-/** A function's argument without parentheses is the product that follows: `\sin 2x`. */
+/** The argument of a function. Without parentheses, it is the product that follows: `\sin 2x`. */
 const functionArgument = (reading: Reading): Parsed => {
   if (peek(reading, "(", "{")) return atom(reading)
   let left = power(reading)
@@ -245,7 +245,7 @@ const isWhole = (formula: Formula.Formula) => formula._tag === "Number" && formu
 const isQuotientOfWholes = (formula: Formula.Formula) =>
   formula._tag === "Binary" && formula.operator === "/" && isWhole(formula.left) && isWhole(formula.right)
 
-/** A whole number before a fraction is a mixed number: `2\frac13` is 7/3, and so is `2 1/3`. */
+/** An integer before a fraction forms a mixed number: both `2\frac13` and `2 1/3` are 7/3. */
 const mixedNumber = (reading: Reading, whole: Formula.Formula): Parsed => {
   const start = reading.at
   if (!isWhole(whole) || reading.tokens[start - 1]?.kind !== "number") return undefined
@@ -283,7 +283,7 @@ const sum = (reading: Reading): Parsed => {
   return left
 }
 
-/** None where the text is not a formula, or is nested very deep. `i` is the imaginary unit, decimals are exact. */
+/** Parses a formula. None if the text is not a formula or is nested too deeply. `i` is the imaginary unit, and decimals are exact. */
 export const parse = (latex: string): Option.Option<Formula.Formula> => {
   const tokens = tokensOf(latex)
   if (tokens === undefined || tokens.length === 0) return Option.none()

@@ -1,8 +1,8 @@
-/** LaTeX written as plain text, by the rules of pylatexenc 2.10. */
+/** Converts LaTeX to plain text by the rules of pylatexenc 2.10. */
 import * as Option from "effect/Option"
 import { accents, alphabets, kept, signatures, symbols } from "./LatexSymbols.gen.ts"
 
-/** Groups nested deeper are not read. */
+/** The deepest nesting of groups that is read. */
 const deepest = 100
 
 interface Reading {
@@ -16,7 +16,7 @@ const skipSpace = (reading: Reading) => {
   while (/\s/.test(reading.text.charAt(reading.at))) reading.at++
 }
 
-/** The name after a backslash; white space after a name of letters is part of it. */
+/** Reads the name after a backslash. If the name consists of letters, the white space after it is skipped too. */
 const macroName = (reading: Reading): string => {
   const start = ++reading.at
   while (/[a-zA-Z]/.test(reading.text.charAt(reading.at))) reading.at++
@@ -29,7 +29,7 @@ const macroName = (reading: Reading): string => {
   return reading.text.charAt(start)
 }
 
-/** The items up to the closing text, or to the end where it is missing. */
+/** Reads items up to the closing text, or to the end if it is missing. */
 const until = (reading: Reading, close: string): string => {
   if (++reading.depth > deepest) reading.isTooDeep = true
   const parts: Array<string> = []
@@ -46,7 +46,7 @@ const group = (reading: Reading): string => {
   return until(reading, "}")
 }
 
-/** A group, or the next character or macro alone; undefined at the end and before a closing brace. */
+/** Reads an argument: a group, or the next single character or macro. Undefined at the end or before a closing brace. */
 const argument = (reading: Reading): string | undefined => {
   skipSpace(reading)
   const next = String.fromCodePoint(reading.text.codePointAt(reading.at) ?? 0)
@@ -65,12 +65,12 @@ const optional = (reading: Reading, open: string): boolean => {
   return isThere
 }
 
-/** Passes over closing braces that nothing opened. */
+/** Skips closing braces that have no opening brace. */
 const skipStrayBraces = (reading: Reading) => {
   while (reading.depth === 0 && reading.text.charAt(reading.at) === "}") reading.at++
 }
 
-/** The arguments of a signature; those that are not there are undefined. */
+/** The arguments of a macro's signature. Missing arguments are undefined. */
 const readArguments = (reading: Reading, signature: string) =>
   Array.from(signature, (kind, index) => {
     if (index > 0) skipStrayBraces(reading)
@@ -93,7 +93,7 @@ const accented = (accent: string, text: string) =>
 const lookUp = (table: Readonly<Record<string, string>>, name: string) =>
   Object.hasOwn(table, name) ? table[name] : undefined
 
-/** Stands in a fraction for a part that is not there. */
+/** Replaces a missing part of a fraction. */
 const placeholder = "%s"
 
 const expand = (name: string, args: ReadonlyArray<string | undefined>): string => {
@@ -113,7 +113,7 @@ const signatureOf = (name: string) =>
 
 const bracketedMatrices = new Set(["array", "pmatrix", "bmatrix", "smallmatrix", "psmallmatrix", "bsmallmatrix"])
 
-/** The rows up to the closing text, cells by `&` and rows by `\\\\` in the source. */
+/** The rows up to the closing text. In the source, `&` separates cells and `\\\\` separates rows. */
 const matrixRows = (reading: Reading, close: string): string => {
   const rows: Array<Array<string>> = [[""]]
   while (!reading.isTooDeep && reading.at < reading.text.length && !reading.text.startsWith(close, reading.at)) {
@@ -130,7 +130,7 @@ const matrixRows = (reading: Reading, close: string): string => {
   return rows.map((row) => row.map((cell) => cell.trim()).join(" ")).join("; ")
 }
 
-/** Rows of a matrix in brackets; the body of other environments. */
+/** Reads an environment. A matrix becomes rows in brackets; other environments become their body. */
 const environment = (reading: Reading): string => {
   const name = argument(reading) ?? ""
   if (name === "array") argument(reading)
@@ -168,7 +168,7 @@ const macro = (reading: Reading): string => {
   return expand(name, readArguments(reading, signatureOf(name)))
 }
 
-/** One macro, group or character. */
+/** Reads one macro, group or character. */
 const item = (reading: Reading): string => {
   const next = reading.text.charAt(reading.at)
   if (next === "\\") return macro(reading)
@@ -185,8 +185,8 @@ const items = (reading: Reading): string => {
 }
 
 /**
- * Text of the LaTeX: symbols as Unicode, `\frac{a}{b}` as `a/b` without parentheses, `\sqrt[n]{a}` as `√(a)` without its index,
- * unknown macros as nothing. None where groups are nested more than 100 deep.
+ * The LaTeX as plain text: symbols become Unicode, `\frac{a}{b}` becomes `a/b` without parentheses, `\sqrt[n]{a}` becomes `√(a)` without
+ * the index, and unknown macros are dropped. None if groups are nested more than 100 deep.
  */
 export const of = (latex: string): Option.Option<string> => {
   const reading: Reading = { text: latex, at: 0, depth: 0, isTooDeep: false }

@@ -1,12 +1,12 @@
-/** Equality of two answers as a careful reader sees it: of values, sets, tuples, intervals and relations. */
+/** Compares two answers by meaning: values, sets, tuples, intervals and relations. */
 import * as Option from "effect/Option"
 import * as FormulaEquality from "./FormulaEquality.ts"
 import * as LatexFormula from "./LatexFormula.ts"
 
-/** Lists of more elements are not compared as sets. */
+/** The most elements of lists that are compared as sets. */
 const mostElements = 50
 
-/** Splits at the separators outside of brackets. */
+/** Splits a text at separators outside brackets. */
 const splitOutside = (text: string, separator: RegExp): ReadonlyArray<string> => {
   const parts: Array<string> = []
   let [start, depth] = [0, 0]
@@ -52,7 +52,7 @@ const isSameFormula = (left: string, right: string): boolean =>
     () => left.replace(/\s/g, "") === right.replace(/\s/g, "")
   )
 
-/** One of two numbers may name its unit. */
+/** Whether two quantities are equal. A unit that only one of them has is ignored. */
 const isSameQuantity = (left: string, right: string): boolean => {
   const [bareLeft, bareRight] = [left.replace(unit, ""), right.replace(unit, "")]
   const isUnitOnOneSide = (bareLeft === left) !== (bareRight === right)
@@ -90,7 +90,7 @@ const isSameRelation = (a: Relation, b: Relation): boolean => {
 
 const name = /^\s*(?:\\?[a-zA-Z]+|[a-zA-Z]\([a-zA-Z]\)|[a-zA-Z]_\{?[a-zA-Z0-9]+\}?)\s*$/
 
-/** `x = 5` is the value 5 beside an answer without a relation. */
+/** The value of an answer such as `x = 5`, which is 5 when compared with an answer without a relation. */
 const valueOf = (answer: string) => {
   const relation = relationOf(answer)
   return relation?.sign === "=" && name.test(relation.left) ? relation.right : answer
@@ -102,7 +102,7 @@ const isSameElement = (left: string, right: string): boolean => {
   return isSameQuantity(valueOf(left), valueOf(right))
 }
 
-/** Every element of one list is matched with another element of the other list. */
+/** Whether each element of one list matches a different element of the other. */
 const isSameSet = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): boolean => {
   if (left.length !== right.length || left.length > mostElements) return false
   const rest = [...right]
@@ -118,7 +118,7 @@ const isSameList = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): 
 
 const plusMinus = /\\pm(?![a-z])|±/
 
-/** `a ± b` is the list of `a + b` and `a - b`. */
+/** Splits a list of answers at commas. `a ± b` becomes `a + b` and `a - b`. */
 const listOf = (answer: string): ReadonlyArray<string> =>
   splitOutside(answer, comma).flatMap((part) =>
     plusMinus.test(part) ? [part.replace(plusMinus, "+"), part.replace(plusMinus, "-")] : [part.trim()]
@@ -132,7 +132,7 @@ interface Bracketed {
 
 const brackets = /^(\\\{|[([])([\s\S]*?)(\\\}|[)\]])$/
 
-/** A set, tuple or interval; undefined where the brackets enclose one value or do not match each other. */
+/** The brackets and elements of a set, tuple or interval. Undefined for a single value in brackets. */
 const bracketedOf = (answer: string): Bracketed | undefined => {
   const [, open, inside, close] = brackets.exec(answer) ?? []
   if (open === undefined || inside === undefined || close === undefined) return undefined
@@ -158,9 +158,9 @@ const isSame = (left: string, right: string): boolean => {
 }
 
 /**
- * Values are equal however they are written: `2/4` and `1/2`, `2^{10}` and `1024`, `x+y+z` and `z+y+x`, `5\%` and `0.05`. Sets and
- * lists without brackets have no order; tuples and intervals have one, and their brackets count. `x=5` is `5`, `x>5` is `5<x`. One of
- * two quantities may have a unit. Decimals are exact: `0.333` is not 1/3, `3.14` is not π.
+ * Whether two answers have the same meaning. Values are equal in any notation: `2/4` and `1/2`, `2^{10}` and `1024`, `x+y+z` and `z+y+x`,
+ * `5\%` and `0.05`. Sets and unbracketed lists are unordered. Tuples and intervals are ordered, and their brackets must match. `x=5` equals
+ * `5`, and `x>5` equals `5<x`. One of two quantities may have a unit. Decimals are exact: `0.333` is not 1/3, and `3.14` is not π.
  */
 export const equals = (answer: string, reference: string): boolean =>
   answer.trim() !== "" && isSame(cleaned(answer), cleaned(reference))

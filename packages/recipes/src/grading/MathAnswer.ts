@@ -6,7 +6,7 @@ import * as SymbolicEquality from "./SymbolicEquality.ts"
 
 const fraction = /^-?[0-9]+.?\/0*[1-9][0-9]*.?$/
 
-/** Fractions have to be in the same terms, and an integer has to be written as one. */
+/** Compares elements. Fractions must have the same terms, and an integer must be written as an integer. */
 const isSameElement = (candidate: string, reference: string) => {
   if (fraction.test(reference) && fraction.test(candidate)) return candidate === reference
   if (AnswerForm.isInteger(reference) !== AnswerForm.isInteger(candidate)) return false
@@ -23,18 +23,18 @@ const isSameForm = (candidate: string, reference: string) => {
   return given.length > 0 && given.every((element, index) => isSameElement(element, expected[index] ?? ""))
 }
 
-/** Longer answers are compared as text alone. */
+/** The longest answer that is compared as an expression. Longer answers are compared only as text. */
 const longest = 1000
 
 /** Which answers are right. */
 export interface Options {
-  /** Also accept answers of equal value in another form, by `LenientEquality.equals`; default false. */
+  /** Also accept answers with an equal value in another form, by `LenientEquality.equals`. Default: false. */
   readonly lenient?: boolean
 }
 
 /**
- * Is the answer right? Both are compared as text, then in normal form, then element by element as expressions.
- * Answers of more than 1,000 characters are compared as text alone.
+ * Whether an answer matches the reference. They are compared as text, then in normal form, then element by element as expressions. Answers
+ * of more than 1,000 characters are compared only as text.
  *
  * @example
  * MathAnswer.isCorrect("x = 4", "4", { lenient: true })

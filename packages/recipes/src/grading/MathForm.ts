@@ -4,16 +4,16 @@ import * as Option from "effect/Option"
 
 const enclosing = /^\\text\{([^\n]+?)\}$/
 
-/** The content of a `\text{…}` around the whole answer. */
+/** Removes a `\text{…}` that encloses the whole answer. */
 export const withoutText = (answer: string): string => enclosing.exec(answer)?.[1] ?? answer
 
-/** Text before the units; fails where two `\text{ ` leave open which one begins them. */
+/** The text before the units. Fails if two `\text{ ` make the start of the units ambiguous. */
 const withoutUnits = (answer: string): Option.Option<string> => {
   const [quantity = "", , ...more] = answer.split("\\text{ ")
   return more.length > 0 ? Option.none() : Option.some(quantity)
 }
 
-/** `k=5` is `5`, for names of at most two characters. */
+/** Removes a name before `=`: `k=5` becomes `5`. Names may have at most two characters. */
 const withoutName = (answer: string) => {
   const [name = "", value, ...more] = answer.split("=")
   return value !== undefined && more.length === 0 && [...name].length <= 2 ? value : answer
@@ -28,7 +28,9 @@ const braceRoots = (answer: string) => {
   }).join("")
 }
 
-/** `\frac12` is `\frac{1}{2}`; unchanged where a single character follows, failing where the answer ends in `\frac`. */
+/**
+ * Adds braces to fractions: `\frac12` becomes `\frac{1}{2}`. Unchanged if only one character follows. Fails if the answer ends in `\frac`.
+ */
 const braceFractions = (answer: string): Option.Option<string> => {
   const [before = "", ...fractions] = answer.split("\\frac")
   let braced = before
@@ -45,7 +47,7 @@ const braceFractions = (answer: string): Option.Option<string> => {
 const integer = /^[+-]?[0-9]+(?:_[0-9]+)*$/
 const canonicalInteger = /^(?:0|-?[1-9][0-9]*)$/
 
-/** `1/2` is `\frac{1}{2}`; fails where an integer is spelled unusually, as in `01/2`. */
+/** Converts `1/2` to `\frac{1}{2}`. Fails if an integer has an unusual form, as in `01/2`. */
 const slashToFraction = (answer: string): Option.Option<string> => {
   const [above = "", below, ...more] = answer.split("/")
   if (below === undefined || more.length > 0) return Option.some(answer)
@@ -80,8 +82,8 @@ const reform = (answer: string) =>
   )
 
 /**
- * Layout, units, percent and dollar signs and a name before `=` are dropped, fractions and roots braced. An answer that cannot be
- * put in the form is only stripped of a `\text{…}` around it.
+ * The answer in normal form: without layout, units, percent and dollar signs and a name before `=`, and with braces for fractions and
+ * roots. If conversion fails, only an enclosing `\text{…}` is removed.
  *
  * @see tinker-cookbook `recipes/math_rl/math_grading.py: normalize_answer`
  */

@@ -1,4 +1,4 @@
-/** Grades mathematical answers, optionally in a thread of its own. */
+/** Grades mathematical answers, optionally in a separate thread. */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import * as Semaphore from "effect/Semaphore"
 import { Worker } from "node:worker_threads"
 import * as MathAnswer from "./MathAnswer.ts"
 
-/** Message to the grading thread. */
+/** A message to the grading thread. */
 export interface Question {
   readonly answer: string
   readonly reference: string
@@ -20,13 +20,13 @@ export interface MathGrader {
 }
 
 export interface WorkerOptions {
-  /** Longest time for one answer; default 1 second. An answer that takes longer is wrong. */
+  /** Time limit for one answer. An answer that takes longer is graded as wrong. Default: 1 second. */
   readonly deadline?: Duration.Input
-  /** The thread's program, which answers each `Question` with a boolean; default is `MathAnswer.isCorrect`. */
+  /** The thread's program, which answers each `Question` with a boolean. Default: `MathAnswer.isCorrect`. */
   readonly file?: URL
 }
 
-/** Sources run with their types stripped and need the condition that finds the sources of other packages. */
+/** TypeScript sources need type stripping, and the condition that resolves other packages to their sources. */
 const entry = import.meta.url.endsWith(".ts")
   ? { file: "./gradingWorker.ts", execArgv: ["--conditions=@effect-rl/source"] }
   : { file: "./gradingWorker.js", execArgv: [] }
@@ -74,7 +74,7 @@ const makeWorker = Effect.fnUntraced(function*(options: WorkerOptions) {
 })
 
 /**
- * Grades by `MathAnswer.isCorrect`, on the caller's thread by default.
+ * Grades answers. The default uses `MathAnswer.isCorrect` on the caller's thread.
  *
  * @see tinker-cookbook `safe_grade`
  */
@@ -88,8 +88,8 @@ export const MathGrader: Context.Reference<MathGrader> = Context.Reference<MathG
 )
 
 /**
- * Grades in a thread that is started at the first answer. A thread that takes longer than the deadline or ends by itself is stopped
- * and its answer is wrong; the next answer starts another thread.
+ * Grades in a separate thread, which starts with the first answer. If the thread exceeds the deadline or exits, the answer is graded as
+ * wrong and the next answer starts a new thread.
  *
  * @example
  * const graded = MathGrader.MathGrader.use((grader) => grader.isCorrect("2^{10}", "1024")).pipe(

@@ -1,9 +1,9 @@
-/** Formulas as SymPy reads them from text with implicit multiplication. */
+/** Parses formulas as SymPy reads text with implicit multiplication. */
 import * as Option from "effect/Option"
 import * as Formula from "./Formula.ts"
 import * as Rational from "./Rational.ts"
 
-/** Parentheses, signs and powers nested deeper are not read, as in Python. */
+/** The deepest nesting of parentheses, signs and powers that is parsed, as in Python. */
 const deepest = 150
 
 const digits = "[0-9](?:_?[0-9])*"
@@ -17,7 +17,7 @@ const reserved = new Set(
   ["as", "if", "in", "is", "or", "oo", "zoo", "nan", "ff", "rf", "gff", "im", "re", "li", "jn", "yn", "fu", "id", "all"]
 )
 
-/** Names of two letters that are one symbol. */
+/** Two-letter names that are a single symbol. */
 const greek = new Set(["mu", "nu", "xi"])
 
 type Token =
@@ -27,7 +27,7 @@ type Token =
 
 const digitsBehindPoint = (text: string) => /\.([0-9]*)/.exec(text)?.[1]?.length ?? 0
 
-/** More significant digits than a double holds are kept exactly. */
+/** The most significant digits of a double. Numbers with more digits are kept exactly. */
 const mostDigits = 15
 
 const numberOf = (text: string): Formula.Formula | undefined => {
@@ -47,7 +47,7 @@ const numberOf = (text: string): Formula.Formula | undefined => {
   })
 }
 
-/** A name without `_` is a product of its letters and numbers. */
+/** The factors of a name. A name without `_` is a product of its letters and numbers. */
 const namedOperands = (name: string): ReadonlyArray<Formula.Formula> => {
   if (name === "pi") return [Formula.pi]
   if (name.includes("_") || greek.has(name)) return [Formula.symbol(name)]
@@ -64,7 +64,7 @@ const nameTokens = (name: string): ReadonlyArray<Token> | undefined => {
   return reserved.has(name) ? undefined : namedOperands(name).map((formula) => ({ _tag: "Operand", formula }))
 }
 
-/** Two factors in different lines are no product. */
+/** Whether an implicit product would span two lines, which SymPy rejects. */
 const hasSplitProduct = (text: string) => /[\p{L}\p{Nd}_)!.]\s*\n\s*[\p{L}\p{Nd}_(.]/u.test(text)
 
 const tokensOf = (text: string): ReadonlyArray<Token> | undefined => {
@@ -143,7 +143,7 @@ const signed = (reading: Reading): Formula.Formula | undefined => {
   return value === undefined || sign !== "-" ? value : Formula.negate(value)
 }
 
-/** Does a factor follow without a sign between? */
+/** Whether the next factor follows without an operator. */
 const isImplicit = (reading: Reading) => {
   const token = next(reading)
   return token !== undefined && (token._tag !== "Sign" || token.text === "(")
@@ -172,7 +172,7 @@ const sum = (reading: Reading): Formula.Formula | undefined => {
   return left
 }
 
-/** None where the text is not a formula or is nested very deep. */
+/** Parses a formula. None if the text is not a formula or is nested too deeply. */
 export const parse = (text: string): Option.Option<Formula.Formula> => {
   const tokens = hasSplitProduct(text) ? undefined : tokensOf(text)
   if (tokens === undefined) return Option.none()

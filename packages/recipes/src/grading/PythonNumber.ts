@@ -6,7 +6,7 @@ const digits = "[0-9](?:_?[0-9])*"
 const finite = new RegExp(`^[+-]?(?:${digits}\\.?(?:${digits})?|\\.${digits})(?:[eE][+-]?${digits})?$`)
 const named = /^([+-]?)(inf|infinity|nan)$/i
 
-/** `float(text)`: white space around the number and `_` between digits are allowed, `inf` and `nan` are numbers. */
+/** `float(text)`: allows white space around the number and `_` between digits, and reads `inf` and `nan`. */
 export const parse = (text: string): Option.Option<number> => {
   const number = PythonText.strip(text)
   if (finite.test(number)) return Option.some(Number(number.replaceAll("_", "")))
@@ -16,7 +16,7 @@ export const parse = (text: string): Option.Option<number> => {
   return Option.some(sign === "-" ? -Infinity : Infinity)
 }
 
-/** `round(value)`: halves go to the even neighbour. */
+/** `round(value)`: halves round to the even neighbour. */
 const round = (value: number) => {
   const below = Math.floor(value)
   const rest = value - below
@@ -24,12 +24,12 @@ const round = (value: number) => {
   return below % 2 === 0 ? below : below + 1
 }
 
-/** The whole number within 1e-7 of a finite value, in all its digits. */
+/** The integer within 1e-7 of a finite value, with all its digits. */
 export const nearestInteger = (value: number): Option.Option<bigint> => {
   if (!Number.isFinite(value)) return Option.none()
   const whole = round(value)
   return Math.abs(value - whole) <= 1e-7 ? Option.some(BigInt(whole)) : Option.none()
 }
 
-/** `int(value)` of a finite value, in all its digits. */
+/** `int(value)` of a finite value, with all its digits. */
 export const truncate = (value: number): bigint => BigInt(Math.trunc(value))

@@ -1,13 +1,13 @@
-/** Exact fractions, read from the ways in which answers write numbers. */
+/** Exact fractions, parsed from common notations for numbers. */
 import * as Option from "effect/Option"
 
-/** In lowest terms, the denominator positive: equal numbers have equal fields. */
+/** A fraction in lowest terms with a positive denominator, so equal numbers have equal fields. */
 export interface Rational {
   readonly numerator: bigint
   readonly denominator: bigint
 }
 
-/** Longer texts are not read as numbers, so that reading stays quick whatever a model writes. */
+/** The longest text that is parsed as a number. The limit keeps parsing fast on any model output. */
 const longest = 400
 
 const greatestCommonDivisor = (a: bigint, b: bigint): bigint => {
@@ -55,8 +55,8 @@ const fraction = (text: string): Option.Option<Rational> => {
 }
 
 /**
- * The text without dollar signs, the spacing of LaTeX and, as upstream does, percent signs. White space between two digits stays, because
- * `1 1/2` is not `11/2`.
+ * The text without dollar signs, LaTeX spacing and, as in the cookbook, percent signs. White space between two digits stays, because `1
+ * 1/2` is not `11/2`.
  */
 const bare = (text: string) =>
   text
@@ -65,8 +65,8 @@ const bare = (text: string) =>
     .replace(/(?<!\d)\s+|\s+(?!\d)/g, "")
 
 /**
- * Integers, decimals and fractions of them: `-3`, `1,234.50`, `.5`, `1/2`, `\frac{1}{2}`, `\frac12`. Dollar and percent signs and
- * white space are dropped. None for everything else, units and expressions included.
+ * Parses integers, decimals and fractions of them: `-3`, `1,234.50`, `.5`, `1/2`, `\frac{1}{2}`, `\frac12`. Dollar and percent signs and
+ * white space are dropped. None for any other text, including units and expressions.
  *
  * @example
  * const sum = Option.map(Rational.parse("1/3"), (third) => Rational.toString(Rational.add(third, third))) // "2/3"
@@ -104,7 +104,7 @@ export const reciprocal = ({ denominator, numerator }: Rational): Rational =>
 
 const largestDouble = 2n ** 1023n
 
-/** The nearest double, within one unit in the last place where a part exceeds 2⁵³. */
+/** The nearest double. If the numerator or denominator exceeds 2⁵³, within one unit in the last place. */
 export const toNumber = ({ denominator, numerator }: Rational): number => {
   const size = numerator < 0n ? -numerator : numerator
   if (size < largestDouble && denominator < largestDouble) return Number(numerator) / Number(denominator)
@@ -112,7 +112,7 @@ export const toNumber = ({ denominator, numerator }: Rational): number => {
   return Number((numerator * scale) / denominator) / 2 ** 64
 }
 
-/** Undefined where `square` is negative or not a square. */
+/** The integer root, or undefined if `square` is negative or not a square. */
 const wholeRoot = (square: bigint): bigint | undefined => {
   if (square < 0n) return undefined
   if (square < 2n) return square
@@ -124,7 +124,7 @@ const wholeRoot = (square: bigint): bigint | undefined => {
   }
 }
 
-/** Undefined where the root is not rational. */
+/** The square root, or undefined if it is not rational. */
 export const squareRoot = ({ denominator, numerator }: Rational): Rational | undefined => {
   const [above, below] = [wholeRoot(numerator), wholeRoot(denominator)]
   return above === undefined || below === undefined ? undefined : { numerator: above, denominator: below }

@@ -1,8 +1,8 @@
-/** Judging that failed for a reason of its own, such as a sandbox that was lost: it says nothing about what was judged. */
+/** Results of judging that failed for its own reason, such as a lost sandbox. They say nothing about the judged answer. */
 import { Grader } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 
-/** Leaves the member ungraded where judging fails, so that the failure never becomes a reward. */
+/** Leaves the group member ungraded if judging fails, so the failure never becomes a reward. */
 export const orElse = <A, E extends { readonly message: string }, R>(
   judging: Effect.Effect<A, E, R>
 ): Effect.Effect<A, never, R> =>

@@ -1,4 +1,4 @@
-/** Program of the thread that grades for `MathGrader.layerWorker`. */
+/** The program of the grading thread of `MathGrader.layerWorker`. */
 import { parentPort } from "node:worker_threads"
 import * as MathAnswer from "./MathAnswer.ts"
 import type { Question } from "./MathGrader.ts"

@@ -1,4 +1,4 @@
-/** A problem whose reward is the share of right digits, rather than right or wrong. */
+/** A problem whose reward is the share of right digits instead of right or wrong. */
 import { Env, EnvMetric, Message } from "@effect-rl/core"
 import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
@@ -9,8 +9,8 @@ import * as MathEnv from "../math/MathEnv.ts"
 const digitsOf = (text: string) => text.match(/\d/g) ?? []
 
 /**
- * The number of digits that the answer shares with the reference, divided by the number of digits of the longer one: 1 for the right digits
- * in any order, 0 without a digit in common. Padding an answer with digits does not pay.
+ * The number of digits that the answer shares with the reference, divided by the number of digits of the longer text: 1 if all digits match
+ * in any order, 0 if none do. Padding an answer with digits lowers the share.
  */
 export const digitShare = (answer: string, reference: string): number => {
   const found = digitsOf(answer)
@@ -23,7 +23,7 @@ export const digitShare = (answer: string, reference: string): number => {
 }
 
 /**
- * Reward = `digitShare` of the boxed answer, 0 without a box.
+ * An environment with reward `digitShare` of the boxed answer, or 0 without a box.
  *
  * @example
  * const env = DigitShareEnv.make({ model, problem: "What is 17 · 23?", answer: "391" })

@@ -1,4 +1,4 @@
-/** Grade-school word problems, as in upstream's `rl_basic`. */
+/** Grade-school word problems, as in the cookbook's `rl_basic`. */
 import * as Schema from "effect/Schema"
 import * as BoxedProblems from "../math/BoxedProblems.ts"
 import * as Recipe from "../Recipe.ts"
@@ -15,10 +15,12 @@ export const Settings = Schema.Struct(BoxedProblems.fields({
 }, Gsm8kSource.hubName))
 
 /**
- * Rows are shuffled by our own generator, not in the order of upstream's `datasets`. @see tinker-cookbook `rl_basic`
+ * Trains on GSM8K. Rows are shuffled by effect-rl's own generator, so their order differs from the cookbook's.
  *
  * @example
  * const task = Gsm8k.gsm8k.configure({ data: "data/gsm8k" }).pipe(Effect.flatMap(({ build }) => build(model)))
+ *
+ * @see tinker-cookbook `rl_basic`
  */
 export const gsm8k = Recipe.make({
   name: "gsm8k",

@@ -13,13 +13,13 @@ export interface Problem {
   readonly answer: string
 }
 
-/** Where Python's `splitlines` ends a line. */
+/** Matches the line ends of Python's `splitlines`. */
 const lineEnd = "\\r\\n|[\\n-\\r\\x1c-\\x1e\\x85\\u2028\\u2029]"
 const marked = new RegExp(`####${PythonText.space}*([^\\n]+)`, "g")
 
 /**
- * What follows `####` on the last line that begins with it, an optional colon and all commas left out; where no line does, what
- * follows the last `####`. None for a solution without a final answer.
+ * The text after `####` on the last line that begins with it, without an optional colon and without commas. If no line begins with it, the
+ * text after the last `####`. None if the solution has no final answer.
  *
  * @example
  * Gsm8kRow.finalAnswer("She sells 9 eggs for $18.\n#### 18") // Option.some("18")

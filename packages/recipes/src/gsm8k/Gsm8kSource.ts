@@ -1,4 +1,4 @@
-/** The source of the problems: a folder, or the dataset on the hub. */
+/** Loads the problems of GSM8K from a folder or the hub. */
 import { Hub, Jsonl, Parquet, Repository, RowError } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -11,12 +11,12 @@ import { finalAnswer, Gsm8kRow, type Problem } from "./Gsm8kRow.ts"
 import * as SampleProblems from "./SampleProblems.ts"
 import * as Split from "./Split.ts"
 
-/** Names the hub's own files in place of a folder. */
+/** The value of the setting `data` that selects the hub's files instead of a folder. */
 export const hubName = "openai/gsm8k"
 
 const repository = Repository.dataset(hubName, "e53f048856ff4f594e959d75785d2c2d37b678ee")
 
-/** The number of problems that are held out where there is no `test.jsonl`. */
+/** The number of problems to hold out if there is no `test.jsonl`. */
 const heldOutCount = 200
 
 /** A solution does not end in `#### answer`. Rows are counted from 1. */
@@ -66,8 +66,8 @@ const fromFolder = Effect.fnUntraced(function*(folder: string) {
 })
 
 /**
- * `train.jsonl` and, where there is one, `test.jsonl` of a folder; or the hub's files, or made-up problems. Fails where a problem is
- * in both parts.
+ * Loads `train.jsonl` and, if present, `test.jsonl` from a folder, or the hub's files, or generated problems. Fails if a problem is in both
+ * parts.
  *
  * @example
  * const split = Gsm8kSource.load("data/gsm8k")

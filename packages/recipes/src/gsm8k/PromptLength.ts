@@ -1,4 +1,4 @@
-/** Problems that leave the model no room to answer, found before a run begins. */
+/** Finds problems that leave the model no room to answer, before a run begins. */
 import type { ChatModel } from "@effect-rl/core"
 import { Message } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import * as MathEnv from "../math/MathEnv.ts"
 import type { Problem } from "./Gsm8kRow.ts"
 
-/** A problem's prompt and the longest answer exceed the model's context. */
+/** A problem's prompt and the longest answer together exceed the model's context. */
 export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTooLong", {
   question: Schema.String,
   promptTokens: Schema.Int,
@@ -27,11 +27,11 @@ export interface Options {
   readonly prefix: ReadonlyArray<Message.Message>
 }
 
-/** At most this many bytes in UTF-8, and so at most this many tokens. */
+/** An upper bound of the number of tokens: the number of UTF-8 bytes is at most this. */
 const mostTokens = (text: string) => text.length + 2 * (text.match(/[\u0080-\uffff]/g) ?? []).length
 
 /**
- * Fails with the first problem that is too long. Only problems that may be too long are tokenized.
+ * Fails with the first problem that is too long. Problems that are clearly short enough are not tokenized.
  *
  * @example
  * PromptLength.check([{ question: "What is 2 + 2?", answer: "4" }], { model, maxTokens: 512, prefix: [] })

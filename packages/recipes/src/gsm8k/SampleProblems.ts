@@ -1,4 +1,4 @@
-/** Made-up word problems for a run that needs no download. */
+/** Generated word problems for a run that needs no download. */
 import type { Problem } from "./Gsm8kRow.ts"
 import * as Split from "./Split.ts"
 

@@ -1,4 +1,4 @@
-/** Guessing a number: several turns with one policy, upstream's numbers in upstream's order. */
+/** Trains a model to guess a number over several turns. The numbers are the cookbook's, in its order. */
 import { type ChatModel, type EnvGroupBuilder, Evaluator, RLDataset, Setting } from "@effect-rl/core"
 import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
@@ -29,14 +29,14 @@ const settings = Schema.Struct({
   maxTurns: Setting.int({ default: 6, least: 1, unit: "guesses", help: "Guesses in one game; upstream's 10" })
 })
 
-/** Nine tenths of the numbers below `range` to train on, and the others. */
+/** Splits the numbers below `range`: nine tenths to train on, the rest held out. */
 export const split = (range: number) => {
   const numbers = Array.from(PythonRandom.sample(0, range))
   const trained = Math.floor(0.9 * range)
   return { trained: numbers.slice(0, trained), heldOut: numbers.slice(trained) }
 }
 
-/** At least this many games are played to evaluate. */
+/** The fewest games that an evaluation plays. */
 const evaluated = 256
 
 export const group = (
@@ -59,7 +59,7 @@ const answerTo = (range: number) => (prompt: string) => {
 }
 
 /**
- * The standard game is `--range 1024 --max-turns 10`.
+ * The cookbook's game is `--range 1024 --max-turns 10`.
  *
  * @see tinker-cookbook `recipes/multiplayer_rl/guess_number`
  */

@@ -1,4 +1,4 @@
-/** A number is guessed in a few turns, each answered with too low or too high. */
+/** An environment in which the model guesses a number in a few turns. Each guess is answered with "Too low" or "Too high". */
 import { type ChatModel, Env, Message, Score } from "@effect-rl/core"
 import { Branch } from "@effect-rl/core/environments"
 import type { Renderer } from "@effect-rl/core/renderers"
@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 
 /** How hard the game is. */
 export interface Size {
-  /** Numbers are from 0 up to, and without, this one. */
+  /** The number to guess is at least 0 and less than this. */
   readonly range: number
   readonly maxTurns: number
 }
@@ -22,7 +22,7 @@ const rules = (range: number) =>
 
 const unread = Message.user("That could not be read. Say only \"Guess: \" and a whole number, such as \"Guess: 7\".")
 
-/** As Python's `int` reads it; undefined for other text. */
+/** The guessed number, parsed like Python's `int`. Undefined for any other text. */
 const guessIn = (said: string): number | undefined => {
   const [, text] = /^Guess: (.*)/.exec(said) ?? []
   return text !== undefined && /^\s*[-+]?\d+(?:_\d+)*\s*$/.test(text) ? Number(text.replaceAll("_", "")) : undefined
@@ -30,7 +30,7 @@ const guessIn = (said: string): number | undefined => {
 
 const told = /Guess: (\d+)(?![\d"])[^"]*?Too (low|high)/g
 
-/** The lowest and the highest number that a conversation leaves open. */
+/** The lowest and the highest number that are still possible after a conversation. */
 export const leftOpen = (conversation: string, range: number): readonly [lowest: number, highest: number] => {
   let [lowest, highest] = [0, range - 1]
   for (const [, guess, verdict] of conversation.matchAll(told)) {
@@ -40,7 +40,7 @@ export const leftOpen = (conversation: string, range: number): readonly [lowest:
   return [lowest, highest]
 }
 
-/** The numbers that the answers so far leave open. */
+/** The lowest and the highest number that are still possible. */
 type Open = readonly [lowest: number, highest: number]
 
 interface Verdict {
@@ -59,9 +59,9 @@ const judge = (said: string, answer: number, [lowest, highest]: Open): Verdict =
 }
 
 /**
- * Each turn earns 1 for the right number, 0 for another and −1 for text without a guess; so an episode of the standard size earns from
- * −10 to 1. A response counts even where it was truncated, and stays in the conversation under the role `player`: each prompt renders it
- * anew, and each turn is a training sequence of its own. Its state is the lowest and the highest number that the answers so far leave open.
+ * Each turn earns 1 for the right number, 0 for a wrong number and −1 for text without a guess, so an episode of the standard size earns
+ * from −10 to 1. Truncated responses count too. Responses stay in the conversation under the role `player` and are rendered again for each
+ * prompt, so each turn is a separate training sequence. The environment's state is the lowest and the highest number still possible.
  *
  * @example
  * const env = GuessNumberEnv.make(model, 617)

@@ -1,4 +1,4 @@
-/** People and their rooms, to be searched by name. */
+/** A directory of people and their rooms, searchable by name. */
 import { Seed } from "@effect-rl/core/environments"
 
 export interface Entry {
@@ -22,7 +22,7 @@ export const isHeldOut = (name: string) => Seed.derive(0, name) % 8 === 0
 export const trained = names.filter((name) => !isHeldOut(name))
 export const heldOut = names.filter(isHeldOut)
 
-/** Gives everybody a room of three digits, drawn from the seed. */
+/** A directory in which each person has a three-digit room, drawn from the seed. */
 export const make = (seed: number): Directory => {
   const next = Seed.uniform(seed)
   return names.map((name) => ({ name, room: String(100 + Math.floor(next() * 900)) }))
@@ -31,7 +31,7 @@ export const make = (seed: number): Directory => {
 const most = 3
 
 /**
- * The entries whose name has every word of the query, at most three of them, in an order drawn from the seed.
+ * At most three entries whose name contains every word of the query, in an order drawn from the seed.
  *
  * @example
  * const found = Directory.search(Directory.make(1), "Ada Bell", 1)

@@ -36,7 +36,7 @@ const group = (
   open: Effect.succeed({ makeEnv: () => LookupEnv.make({ model, ...problem }) })
 })
 
-/** Some of the names, drawn with replacement, each with a directory of its own. */
+/** Problems for names drawn with replacement. Each problem has its own directory. */
 const problems = (names: ReadonlyArray<string>, count: number, seed: number): ReadonlyArray<LookupEnv.Problem> => {
   const next = Seed.uniform(seed)
   return Array.from({ length: count }, (_, index) => ({
@@ -45,7 +45,7 @@ const problems = (names: ReadonlyArray<string>, count: number, seed: number): Re
   }))
 }
 
-/** Searches for the whole name, then says the room that was found. */
+/** Searches for the whole name, then answers with the room that was found. */
 const answerTo = (prompt: string) => {
   const name = /Which room does (.+?) have\?/.exec(prompt)?.[1] ?? ""
   const room = prompt.split(`${name}: `)[1]?.match(/^\d+/)?.[0]

@@ -1,10 +1,10 @@
-/** A question about a fact that only the search tool knows. */
+/** An environment with a question about a fact that the model can only find with a search tool. */
 import { type ChatModel, EnvMetric, FunctionTool, Message, Score, ToolEnv } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Directory from "./Directory.ts"
 
-/** A question about one person; the seed decides who has which room. */
+/** A question about one person. The seed determines each person's room. */
 export interface Problem {
   readonly name: string
   readonly seed: number
@@ -32,8 +32,8 @@ const searchIn = (directory: Directory.Directory, seed: number) =>
   })
 
 /**
- * Up to three turns, each of which may search; three people at most are found at a time. Reward 1 where the last message ends with
- * the right number, else 0.
+ * An environment with up to three turns, each of which may search. A search finds at most three people. The reward is 1 if the last message
+ * ends with the right number, else 0.
  *
  * @example
  * const env = yield* LookupEnv.make({ model, name: "Ada Bell", seed: 1 })

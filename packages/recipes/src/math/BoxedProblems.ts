@@ -1,4 +1,4 @@
-/** Training on problems of any dataset whose answers are expected in a box. */
+/** Trains on problems of any dataset whose answers are expected in a box. */
 import { type ChatModel, Evaluator, ProblemGroupBuilder, RLDataset, Setting } from "@effect-rl/core"
 import type { HubError } from "@effect-rl/files"
 import * as Arr from "effect/Array"
@@ -12,10 +12,10 @@ import * as Recipe from "../Recipe.ts"
 import * as TrainingSettings from "../TrainingSettings.ts"
 import * as MathEnv from "./MathEnv.ts"
 
-/** Names the made-up problems in place of a folder. */
+/** The value of the setting `data` that selects generated problems instead of a folder. */
 export const sampleName = "sample"
 
-/** The hub's files could not be read. */
+/** The files could not be downloaded from the hub. */
 export class NotDownloaded extends Schema.TaggedError<NotDownloaded>()("NotDownloaded", { detail: Schema.String }) {
   override get message() {
     return `${this.detail}. Without the hub, give a folder as data, or "${sampleName}" for made-up problems`
@@ -25,7 +25,7 @@ export class NotDownloaded extends Schema.TaggedError<NotDownloaded>()("NotDownl
 export const notDownloaded = ({ message }: HubError.HubError) => Effect.fail(new NotDownloaded({ detail: message }))
 
 /**
- * The fields of a recipe's settings; `hub` names the dataset's own place there.
+ * The fields of a recipe's settings. `hub` is the dataset's name on the hub.
  *
  * @example
  * const Settings = Schema.Struct(BoxedProblems.fields({
@@ -64,9 +64,7 @@ const group =
       env: () => MathEnv.make({ model, problem: question, answer, prefix: prefix(fewShot) })
     })
 
-/**
- * The task on problems already loaded; each epoch shuffles them anew, and each test problem is evaluated once.
- */
+/** The task on loaded problems. Each epoch is shuffled again, and an evaluation attempts each test problem once. */
 export const task = (model: ChatModel.ChatModel, settings: Omit<Settings, "data">, { test, train }: Split) => {
   const options = TrainingSettings.options(model, settings)
   return Recipe.task({
@@ -97,7 +95,7 @@ export const task = (model: ChatModel.ChatModel, settings: Omit<Settings, "data"
   })
 }
 
-/** Builds the task on the problems that `load` finds under the setting `data`. */
+/** Builds the task on the problems that `load` returns for the setting `data`. */
 export const build = <E, R>(load: (from: string) => Effect.Effect<Split, E, R>) =>
   Effect.fnUntraced(function*(model: ChatModel.ChatModel, settings: Settings) {
     const { data, fewShot, maxTokens } = settings
@@ -106,10 +104,10 @@ export const build = <E, R>(load: (from: string) => Effect.Effect<Split, E, R>) 
     return yield* task(model, settings, split)
   })
 
-/** Takes the made-up problems. */
+/** Settings that select the generated problems. */
 export const sample = { data: sampleName }
 
-/** No tiny model can solve the problems, and SmolLM2 few of them. */
+/** No tiny model can solve the problems, and SmolLM2 solves only a few. */
 export const onEngine: Recipe.OnEngine = {
   says:
     "a short run on effect-rl/tiny-128 shows how the recipe works; its problems are beyond this model, and it will not learn. " +

@@ -15,7 +15,11 @@ const defaults = {
   evalEvery: 20
 }
 
-/** @see tinker-cookbook `recipes/math_rl`, `env=math` */
+/**
+ * Trains on MATH without the MATH-500 problems, and evaluates on MATH-500.
+ *
+ * @see tinker-cookbook `recipes/math_rl`, `env=math`
+ */
 export const math = Recipe.make({
   name: "math",
   description: "Competition problems of MATH without those of MATH-500, answers in a box; evaluated on MATH-500",
@@ -25,7 +29,11 @@ export const math = Recipe.make({
   build: BoxedProblems.build(MathSource.load)
 })
 
-/** @see tinker-cookbook `recipes/math_rl`, `env=deepmath` */
+/**
+ * Trains on DeepMath, and evaluates on MATH-500.
+ *
+ * @see tinker-cookbook `recipes/math_rl`, `env=deepmath`
+ */
 export const deepMath = Recipe.make({
   name: "deepmath",
   description: "Hard problems of DeepMath-103K without those of MATH-500, answers in a box; evaluated on MATH-500",
@@ -35,7 +43,11 @@ export const deepMath = Recipe.make({
   build: BoxedProblems.build(MathSource.deepMath)
 })
 
-/** @see tinker-cookbook `recipes/math_rl`, `env=polaris` */
+/**
+ * Trains on POLARIS, and evaluates on MATH-500.
+ *
+ * @see tinker-cookbook `recipes/math_rl`, `env=polaris`
+ */
 export const polaris = Recipe.make({
   name: "polaris",
   description: "Problems of POLARIS-53K without those of MATH-500, answers in a box; evaluated on MATH-500",

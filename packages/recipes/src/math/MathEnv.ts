@@ -1,4 +1,4 @@
-/** A problem whose answer is expected in a box. */
+/** An environment for a problem whose answer is expected in a box. */
 import type { ChatModel } from "@effect-rl/core"
 import { Message, ProblemEnv } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
@@ -11,16 +11,16 @@ export interface Options extends MathAnswer.Options {
   readonly model: Pick<ChatModel.ChatModel, "renderer">
   readonly problem: string
   readonly answer: string
-  /** Messages before the problem, such as `strawberry`. */
+  /** Messages before the problem, such as the worked example `strawberry`. */
   readonly prefix?: ReadonlyArray<Message.Message>
 }
 
 export const questionSuffix = " Write your answer in \\boxed{} format."
 
-/** The problem as it is put to the model. */
+/** The problem with the instruction to box the answer. */
 export const question = (problem: string) => problem + questionSuffix
 
-/** One worked example, which shows the box. */
+/** One worked example that shows how to box the answer. */
 export const strawberry: ReadonlyArray<Message.Message> = [
   Message.user(question("How many r's are in strawberry?")),
   Message.assistant(
@@ -29,7 +29,7 @@ export const strawberry: ReadonlyArray<Message.Message> = [
   )
 ]
 
-/** Grades the boxed answer of a response by `MathGrader`; a response without one is wrong. */
+/** Grades the boxed answer of a response with `MathGrader`. A response without a box is wrong. */
 export const checkAnswer =
   (reference: string, options: MathAnswer.Options = {}) => (response: string): Effect.Effect<boolean> =>
     Option.match(Boxed.extract(response), {
@@ -38,7 +38,7 @@ export const checkAnswer =
     })
 
 /**
- * Reward = correct + 0.1·(format − 1), where format asks for a box in a response that ended by itself.
+ * An environment with reward correct + 0.1·(format − 1), where format is 1 if the response has a box and was not truncated.
  *
  * @example
  * const env = MathEnv.make({ model, problem: "What is 17 · 23?", answer: "391", prefix: MathEnv.strawberry })

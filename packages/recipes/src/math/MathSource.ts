@@ -1,4 +1,4 @@
-/** The sources of the problems of MATH, DeepMath and POLARIS: a folder, or the hub. */
+/** Loads the problems of MATH, DeepMath and POLARIS from a folder or the hub. */
 import { RowError } from "@effect-rl/files"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -10,10 +10,10 @@ import type { Split } from "../gsm8k/Split.ts"
 import * as BoxedProblems from "./BoxedProblems.ts"
 import * as SampleFormulas from "./SampleFormulas.ts"
 
-/** Names the hub's own files in place of a folder. */
+/** The value of the setting `data` that selects the hub's files instead of a folder. */
 export const hubName = MathSets.math.source.repository
 
-/** The problems with an answer; the others are left out, as upstream does. */
+/** The problems that have an answer. Others are dropped, as in the cookbook. */
 const problems = Effect.fnUntraced(
   function*<Row>({ problem, source }: MathSets.MathSet<Row>, split: string, options: Source.Options) {
     const rows = yield* Stream.runCollect(Source.rows(source, split, options))
@@ -29,7 +29,7 @@ const problems = Effect.fnUntraced(
   }
 )
 
-/** The problems to train on without those that are held out. */
+/** The training problems without those in the test part. */
 const without = (train: ReadonlyArray<MathSets.Problem>, test: ReadonlyArray<MathSets.Problem>): Split => ({
   test,
   train: Decontamination.without(train, test.map(({ question }) => question), ({ question }) => question)
@@ -47,8 +47,9 @@ const fromFolder = Effect.fnUntraced(function*(folder: string) {
 })
 
 /**
- * Of the hub, both parts of MATH without the problems of MATH-500, and MATH-500 for evaluation; of a folder, `train` without the problems
- * of `test`, and `test`, as `.jsonl`, `.parquet` or `.csv` with `problem` and `solution`; or made-up problems.
+ * Loads MATH, or generated problems. From the hub: both parts of MATH without the MATH-500 problems for training, and MATH-500 for
+ * evaluation. From a folder: `train` without the problems of `test`, and `test`, as `.jsonl`, `.parquet` or `.csv` files with `problem` and
+ * `solution`.
  *
  * @example
  * const split = MathSource.load("data/math")
@@ -61,7 +62,7 @@ export const load = Effect.fn("MathSource.load")(function*(from: string) {
   return without(train, test)
 })
 
-/** A dataset that has no problems to evaluate on: MATH-500 does, and what it asks is not trained on. */
+/** A dataset without evaluation problems of its own. It is evaluated on MATH-500, whose problems are removed from training. */
 const evaluatedOnMath500 = <Row>(set: MathSets.MathSet<Row>) =>
   Effect.fnUntraced(function*(from: string) {
     if (from === BoxedProblems.sampleName) return SampleFormulas.split
@@ -71,16 +72,16 @@ const evaluatedOnMath500 = <Row>(set: MathSets.MathSet<Row>) =>
   }, Effect.catchTag("HubError", BoxedProblems.notDownloaded))
 
 /**
- * DeepMath's problems without those of MATH-500, and MATH-500 for evaluation, of the hub; of a folder `train` with `question` and
- * `final_answer`, and `test` with `problem` and `solution`; or made-up problems.
+ * Loads DeepMath, or generated problems. From the hub: DeepMath without the MATH-500 problems for training, and MATH-500 for evaluation.
+ * From a folder: `train` with `question` and `final_answer`, and `test` with `problem` and `solution`.
  *
  * @see tinker-cookbook `DeepMathDataset`
  */
 export const deepMath = evaluatedOnMath500(MathSets.deepMath)
 
 /**
- * POLARIS's problems without those of MATH-500, and MATH-500 for evaluation, of the hub; of a folder `train` with `problem` and `answer`,
- * and `test` with `problem` and `solution`; or made-up problems.
+ * Loads POLARIS, or generated problems. From the hub: POLARIS without the MATH-500 problems for training, and MATH-500 for evaluation. From
+ * a folder: `train` with `problem` and `answer`, and `test` with `problem` and `solution`.
  *
  * @see tinker-cookbook `PolarisDataset`
  */

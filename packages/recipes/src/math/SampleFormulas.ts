@@ -1,4 +1,4 @@
-/** Made-up problems whose answers are fractions, numbers and polynomials, for a run that needs no download. */
+/** Generated problems whose answers are fractions, numbers and polynomials, for a run that needs no download. */
 import * as Option from "effect/Option"
 import * as Rational from "../grading/Rational.ts"
 import type { Problem } from "../gsm8k/Gsm8kRow.ts"

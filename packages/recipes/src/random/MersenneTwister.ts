@@ -1,4 +1,4 @@
-/** MT19937, the generator behind Python's and NumPy's older random numbers, for data in upstream's order. */
+/** MT19937, the generator of Python's `random` and of NumPy's legacy random numbers. It reproduces the cookbook's data order. */
 
 const size = 624
 const shift = 397
@@ -35,10 +35,10 @@ const knuth = (seed: number): Uint32Array => {
   return state
 }
 
-/** Knuth's seeding, as `numpy.random.RandomState(seed)`. */
+/** Seeds with Knuth's method, as `numpy.random.RandomState(seed)` does. */
 export const fromSeed = (seed: number): MersenneTwister => fromState(knuth(seed))
 
-/** Seeding by 32-bit words, least significant first, as `random.Random` does with a whole number. */
+/** Seeds with 32-bit words, least significant first, as `random.Random` does with an integer. */
 export const fromWords = (words: ReadonlyArray<number>): MersenneTwister => {
   const state = knuth(19650218)
   let i = 1

@@ -1,7 +1,7 @@
-/** NumPy's legacy generator, for data in upstream's order. */
+/** NumPy's legacy generator, to reproduce the cookbook's data order. */
 import * as MersenneTwister from "./MersenneTwister.ts"
 
-/** `RandomState(seed).randint(0, bound)`, again and again: draws are masked, and those out of range rejected. */
+/** A function that draws `RandomState(seed).randint(0, bound)` at each call. Draws are masked, and rejected if out of range. */
 export const integersBelow = (bound: number, seed: number): () => number => {
   const next = MersenneTwister.fromSeed(seed)
   const mask = 2 ** Math.ceil(Math.log2(bound)) - 1

@@ -1,8 +1,8 @@
-/** PCG-64, the generator behind `numpy.random.default_rng(seed)`, for data in upstream's order (O'Neill, 2014). */
+/** PCG-64 (O'Neill, 2014), the generator of `numpy.random.default_rng(seed)`. It reproduces the cookbook's data order. */
 
 const word = (value: number) => value >>> 0
 
-/** Four words that mix a seed's words. @see numpy `SeedSequence` */
+/** Mixes a seed's words into a pool of four words. @see numpy `SeedSequence` */
 const poolOf = (seed: number): Uint32Array => {
   let factor = 0x43b0d7e5
   const hash = (value: number) => {
@@ -22,7 +22,7 @@ const poolOf = (seed: number): Uint32Array => {
   return pool
 }
 
-/** Eight words from the pool. */
+/** Eight state words from the pool. */
 const stateOf = (pool: Uint32Array): Uint32Array => {
   let factor = 0x8b51f9dd
   return Uint32Array.from({ length: 8 }, (_, index) => {
@@ -37,7 +37,7 @@ const multiplier = 0x2360ed051fc65da44385df649fccf645n
 const to128 = (value: bigint) => BigInt.asUintN(128, value)
 const to64 = (value: bigint) => BigInt.asUintN(64, value)
 
-/** Words of 32 bits from a seed below 2^53. */
+/** A function that draws 32-bit words, from a seed below 2^53. */
 export const words = (seed: number): () => number => {
   const initial = stateOf(poolOf(seed))
   const pair = (at: number) => BigInt(initial[at] ?? 0) | (BigInt(initial[at + 1] ?? 0) << 32n)
@@ -63,7 +63,7 @@ export const words = (seed: number): () => number => {
   }
 }
 
-/** A whole number from 0 to `most`, each equally likely: draws are masked, and those out of range rejected. */
+/** A uniform integer from 0 to `most`. Draws are masked, and rejected if out of range. */
 const upTo = (most: number, next: () => number) => {
   const mask = word(-1) >>> Math.clz32(most)
   for (;;) {
@@ -72,7 +72,7 @@ const upTo = (most: number, next: () => number) => {
   }
 }
 
-/** The numbers below `length` in the order of `numpy.random.default_rng(seed).permutation(length)`. */
+/** The numbers below `length`, in the order of `numpy.random.default_rng(seed).permutation(length)`. */
 export const permutation = (length: number, seed: number): Int32Array => {
   const next = words(seed)
   const order = Int32Array.from({ length }, (_, index) => index)

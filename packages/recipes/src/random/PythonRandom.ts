@@ -1,4 +1,4 @@
-/** Python's `random.Random`, for data in upstream's order. */
+/** Python's `random.Random`, to reproduce the cookbook's data order. */
 import * as MersenneTwister from "./MersenneTwister.ts"
 
 const wordsOf = (seed: number) => {
@@ -6,7 +6,7 @@ const wordsOf = (seed: number) => {
   return high === 0 ? [low] : [low, high]
 }
 
-/** `Random(seed).sample(range(length), length)`; the sign of a seed does not matter there either. */
+/** `Random(seed).sample(range(length), length)`. As in Python, the sign of the seed is ignored. */
 export const sample = (seed: number, length: number): Uint32Array => {
   const next = MersenneTwister.fromWords(wordsOf(Math.abs(seed)))
   const below = (bound: number) => {

@@ -1,29 +1,29 @@
-/** The part of a Dockerfile that needs no Docker: its base image, its folder, its variables and the files that it copies. */
+/** The parts of a Dockerfile that can be followed without Docker: base image, working folder, variables and copied files. */
 import * as Result from "effect/Result"
 
 export interface Copy {
-  /** Relative to the folder of the Dockerfile. */
+  /** The source path, relative to the Dockerfile's folder. */
   readonly from: string
-  /** As it is written; what ends with `/` is a folder. */
+  /** The target as written. A path that ends with `/` is a folder. */
   readonly to: string
 }
 
 export interface Dockerfile {
   readonly image: string
-  /** Absent where it is the image's own. */
+  /** Absent if the working folder is the image's own. */
   readonly workdir?: string
   readonly environment: Readonly<Record<string, string>>
   readonly copies: ReadonlyArray<Copy>
 }
 
-/** The instruction that only Docker can carry out. */
+/** An instruction that only Docker can carry out. */
 export interface NeedsDocker {
-  /** Empty where there is no `FROM`. */
+  /** Empty if there is no `FROM`. */
   readonly image: string
   readonly instruction: string
 }
 
-/** Instructions that change neither files nor variables. */
+/** Instructions that change neither files nor variables, and are ignored. */
 const idle = new Set(["CMD", "LABEL", "EXPOSE", "MAINTAINER", "SHELL", "STOPSIGNAL"])
 
 const instructionsOf = (text: string) =>
@@ -36,7 +36,7 @@ const joined = (from: string | undefined, path: string) =>
 
 const variable = /([A-Za-z_]\w*)=(?:"([^"$\\]*)"|'([^']*)'|([^\s"'$\\]+))/g
 
-/** The variables of `ENV`, or none where it does more than set them to constants. */
+/** The constants that an `ENV` sets. Undefined if it does more than set constants. */
 const variables = (rest: string) => {
   const found = [...rest.matchAll(variable)]
   const isAll = rest.replaceAll(variable, "").trim() === ""
@@ -45,14 +45,14 @@ const variables = (rest: string) => {
     : undefined
 }
 
-/** The two paths of `COPY`; none where it has options, patterns or several sources. */
+/** The two paths of a `COPY`. Undefined if it has options, patterns or several sources. */
 const copy = (rest: string): Copy | undefined => {
   const [from, to, ...more] = rest.split(/\s+/)
   if (from === undefined || to === undefined || more.length > 0 || /[*?[\]$"'{}]|^--/.test(rest)) return undefined
   return { from: from.replace(/^\.\//, "").replace(/\/$/, ""), to }
 }
 
-/** The Dockerfile with one more instruction, unless only Docker can carry it out. */
+/** The Dockerfile after one more instruction. Undefined if only Docker can carry it out. */
 const extended = (file: Dockerfile, name: string, rest: string): Dockerfile | undefined => {
   const { copies, environment, image, workdir } = file
   if (idle.has(name)) return file
@@ -69,7 +69,8 @@ const extended = (file: Dockerfile, name: string, rest: string): Dockerfile | un
 }
 
 /**
- * Reads `FROM`, `WORKDIR`, `ENV` with constants and `COPY` of one path; fails with the first instruction that needs Docker.
+ * Parses a Dockerfile with `FROM`, `WORKDIR`, `ENV` with constants and `COPY` of a single path. Fails with the first other instruction,
+ * unless it has no effect on files and variables.
  *
  * @example
  * const read = Dockerfile.parse("FROM debian:12-slim\nWORKDIR /app\nCOPY src .")

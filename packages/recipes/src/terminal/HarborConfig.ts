@@ -1,14 +1,14 @@
-/** The settings of a task in Harbor's format, as `task.toml` has them. Fields that are not named here do not matter. */
+/** The settings of a Harbor task, from `task.toml`. Unknown fields are ignored. */
 import * as Schema from "effect/Schema"
 
 const Positive = Schema.Finite.check(Schema.isGreaterThan(0))
 
 const Variables = Schema.Record(Schema.String, Schema.String)
 
-/** A size as it used to be written, such as `4G`. */
+/** A size in the older notation, such as `4G`. */
 const Size = Schema.String.check(Schema.isPattern(/^\d+(\.\d+)?[MG]i?B?$/))
 
-/** A server of tools, as the agent is told of it. */
+/** An MCP server whose tools the agent gets. */
 const McpServer = Schema.Struct({
   name: Schema.String,
   transport: Schema.optionalKey(Schema.String),
@@ -42,17 +42,17 @@ export type HarborConfig = typeof HarborConfig.Type
 
 const mebibyte = 1024 * 1024
 
-/** Bytes of memory where the task does not say. */
+/** Default memory of a task, in bytes. */
 const defaultMemory = 2048 * mebibyte
 
-/** Bytes of memory that the task asks for. */
+/** The memory that the task requests, in bytes. */
 export const memory = ({ environment: { memory, memory_mb } = {} }: HarborConfig): number => {
   if (memory_mb !== undefined) return Math.ceil(memory_mb) * mebibyte
   if (memory === undefined) return defaultMemory
   return Math.ceil(Number.parseFloat(memory) * (memory.includes("G") ? 1024 : 1)) * mebibyte
 }
 
-/** Seconds that the tests have where the task does not say. */
+/** Default time limit of the tests, in seconds. */
 const defaultTestSeconds = 600
 
 export const testSeconds = ({ verifier }: HarborConfig): number => verifier?.timeout_sec ?? defaultTestSeconds

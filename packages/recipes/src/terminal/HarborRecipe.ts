@@ -1,4 +1,4 @@
-/** Recipes of terminal tasks in Harbor's folder format: the model works in a sandbox, and the tests of the folder judge it in another. */
+/** Recipes of terminal tasks in Harbor's folder format. The model works in one sandbox, and the task's tests judge its files in another. */
 import { type ChatModel, Evaluator, InvalidOption, RLDataset } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
 import { Sandbox, SandboxError } from "@effect-rl/sandbox"
@@ -18,15 +18,15 @@ import type { ShellTask } from "./ShellTask.ts"
 export interface Options extends HarborTask.Options {
   readonly name: string
   readonly description?: string
-  /** The folder of the tasks, one folder each. */
+  /** The folder that contains a folder for each task. */
   readonly tasks: string
-  /** Tasks that are not trained on, those with the lowest hashes of their names; a fifth unless given. */
+  /** The number of held-out tasks: those whose names have the lowest hashes. Default: a fifth. */
   readonly heldOut?: number
-  /** Turns of an episode; default 20. */
+  /** The most turns of an episode. Default: 20. */
   readonly maxTurns?: number
-  /** For each command; default 30 seconds. */
+  /** Time limit of each command. Default: 30 seconds. */
   readonly commandTimeout?: Duration.Input
-  /** Defaults of the training in place of this module's. */
+  /** Training defaults that replace those of this module. */
   readonly defaults?: Partial<TrainingSettings.Defaults>
 }
 
@@ -47,7 +47,7 @@ const unsupported = (provider: string, capability: string, detail: string) =>
     reason: new SandboxError.Unsupported({ capability, detail })
   })
 
-/** A sandbox that cannot run the tasks is refused before anything is sampled. */
+/** Fails before sampling if the sandbox cannot run the tests. */
 const needsShell = Effect.gen(function*() {
   const { capabilities, provider } = yield* Sandbox.Sandbox
   if (capabilities.runtimes.includes("shell") && capabilities.folders === true) return
@@ -55,7 +55,7 @@ const needsShell = Effect.gen(function*() {
   return yield* unsupported(provider, "runtime", detail)
 })
 
-/** So is one that starts no servers, where a task has some. */
+/** Fails before sampling if a task has servers and the sandbox cannot start any. */
 const needsServers = Effect.fnUntraced(function*(tasks: ReadonlyArray<ShellTask>) {
   const { capabilities, provider } = yield* Sandbox.Sandbox
   const task = tasks.find(({ servers = [] }) => servers.length > 0)
@@ -94,13 +94,13 @@ const group =
     })
   })
 
-/** The task whose instruction is in a prompt; the longest, as one may be part of another. */
+/** The task whose instruction the prompt contains. The longest one wins, because an instruction may be part of another. */
 const taskIn = (tasks: ReadonlyArray<ShellTask>, prompt: string) =>
   tasks.filter(({ instruction }) => prompt.includes(instruction)).toSorted((a, b) =>
     b.instruction.length - a.instruction.length
   )[0]
 
-/** Runs the reference solution of the task, then says that it is done. */
+/** Runs the task's reference solution, then says that it is done. */
 const answerTo = (tasks: ReadonlyArray<ShellTask>) => (prompt: string) => {
   const task = taskIn(tasks, prompt)
   if (task?.solution === undefined) return Option.none()
@@ -108,8 +108,7 @@ const answerTo = (tasks: ReadonlyArray<ShellTask>) => (prompt: string) => {
 }
 
 /**
- * A recipe of the tasks in a folder, to be exported as the default of a module that `effect-rl train`, `eval`, `play` and `validate` are
- * given.
+ * A recipe of the tasks in a folder. Export it as the default of a module to use it with `effect-rl train`, `eval`, `play` and `validate`.
  *
  * @example
  * export default HarborRecipe.make({ name: "chores", tasks: "tasks", images: ["debian:12-slim"] })

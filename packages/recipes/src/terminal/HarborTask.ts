@@ -1,8 +1,8 @@
 /**
- * Tasks in the folder format of Harbor: `task.toml`, `instruction.md`, `environment/`, `tests/test.sh` and `solution/solve.sh`.
+ * Tasks in Harbor's folder format: `task.toml`, `instruction.md`, `environment/`, `tests/test.sh` and `solution/solve.sh`.
  *
- * The sandbox of this machine has the programs of this machine, and no Docker image. A task that names an image is read where `images`
- * says that the machine may stand in its place, and where its Dockerfile only copies files and sets variables.
+ * The local sandbox runs this machine's programs and no Docker images. A task that names an image can be read only if `images` contains the
+ * image, which declares that this machine's programs are an acceptable replacement. Its Dockerfile may only copy files and set variables.
  */
 import { SandboxFiles, SandboxSpec } from "@effect-rl/sandbox"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ import * as Dockerfile from "./Dockerfile.ts"
 import * as HarborConfig from "./HarborConfig.ts"
 import type { ShellServer, ShellTask } from "./ShellTask.ts"
 
-/** A folder is no task that can be run here. */
+/** The folder does not contain a task that can run here. */
 export class HarborTaskError extends Schema.TaggedError<HarborTaskError>()("HarborTaskError", {
   folder: Schema.String,
   detail: Schema.String
@@ -25,7 +25,7 @@ export class HarborTaskError extends Schema.TaggedError<HarborTaskError>()("Harb
   }
 }
 
-/** A task needs a Docker image, which this machine does not run. */
+/** The task needs a Docker image, which cannot be run here. */
 export class ImageMissing extends Schema.TaggedError<ImageMissing>()("ImageMissing", {
   folder: Schema.String,
   image: Schema.String,
@@ -37,24 +37,24 @@ export class ImageMissing extends Schema.TaggedError<ImageMissing>()("ImageMissi
 }
 
 export interface Options {
-  /** Images in whose place the sandbox of this machine may stand, such as `debian:12-slim`; none unless given. */
+  /** Images that the local sandbox may stand in for, such as `debian:12-slim`. Default: none. */
   readonly images?: ReadonlyArray<string>
 }
 
-/** The folder of a task that names none. */
+/** The working folder of a task that does not name one. */
 const defaultWorkdir = "/app"
 
-/** How a server of tools is reached that does not say. */
+/** The transport of an MCP server that does not name one. */
 const defaultTransport = "sse"
 
-/** A comment at the beginning of an instruction, by which copies of the task are recognised; it is not for the agent. */
+/** A comment at the start of an instruction that identifies copies of the task. It is not shown to the agent. */
 const canary = /^\s*<!--[^]*?-->\s*/
 
 const invalid = (folder: string, detail: string) => new HarborTaskError({ folder, detail })
 
 const unreadable = (folder: string) => ({ message }: { readonly message: string }) => invalid(folder, message)
 
-/** All files below a folder; none where there is no such folder. */
+/** All files below a folder, or none if the folder does not exist. */
 const filesIn = Effect.fnUntraced(function*(folder: string, name: string) {
   const fs = yield* FileSystem.FileSystem
   const { join, sep } = yield* Path.Path
@@ -88,7 +88,7 @@ const configOf = Effect.fnUntraced(function*(folder: string) {
     )
 })
 
-/** What a task asks for that is not there, in words. */
+/** Describes each feature that a task requests and a sandbox does not have. */
 function* lacking(config: HarborConfig.HarborConfig, environment: SandboxFiles.SandboxFiles): Generator<string> {
   const { environment: { env = {}, gpus = 0, mcp_servers = [], os = "linux" } = {}, steps = [], verifier } = config
   if (steps.length > 0) yield "has steps, expected a task with one instruction"
@@ -111,7 +111,7 @@ const serversOf = ({ environment }: HarborConfig.HarborConfig): ReadonlyArray<Sh
     command === undefined ? [] : [{ name, command: [command, ...args] }]
   )
 
-/** The images that a task names, each with what is asked of it. */
+/** Fails with `ImageMissing` if the task names a Docker image that is not in `images`. */
 const imageProblem = (folder: string, config: HarborConfig.HarborConfig, images: ReadonlyArray<string>) => {
   const named = [config.environment?.docker_image, config.verifier?.environment?.docker_image]
   const missing = named.find((image) => image !== undefined && !images.includes(image))
@@ -134,7 +134,7 @@ const dockerfileOf = (folder: string, text: string, images: ReadonlyArray<string
     onSuccess: (file) => images.includes(file.image) ? Effect.succeed(file) : Effect.fail(notHere(folder, file.image))
   })
 
-/** Where a copy of a file ends up, as an absolute path; none where the file is not copied. */
+/** The absolute path of a file after a `COPY`. Undefined if the file is not copied. */
 const copied = ({ from, to }: Dockerfile.Copy, path: string): string | undefined => {
   if (path === from) return to.endsWith("/") ? `${to}${path.split("/").at(-1)}` : to
   const below = from === "." || from === ""
@@ -145,7 +145,7 @@ const copied = ({ from, to }: Dockerfile.Copy, path: string): string | undefined
   return below === undefined ? undefined : `${to.replace(/\/$/, "")}/${below}`
 }
 
-/** The files of the working folder, after the copies of a Dockerfile. */
+/** The files in the working folder after a Dockerfile's copies. */
 const copiedFiles = Effect.fnUntraced(function*(
   folder: string,
   workdir: string,
@@ -230,8 +230,8 @@ const readTask = Effect.fnUntraced(
 )
 
 /**
- * Reads the folder of a task. Fails with `ImageMissing` where the task needs a Docker image, and with `HarborTaskError` where the folder is
- * no task, or asks for what a sandbox does not have.
+ * Reads a task from its folder. Fails with `ImageMissing` if the task needs a Docker image, and with `HarborTaskError` if the folder is not
+ * a task or requests a feature that sandboxes do not have.
  *
  * @example
  * const task = HarborTask.read("tasks/hello", { images: ["debian:12-slim"] })
@@ -256,7 +256,7 @@ const readTasks = Effect.fnUntraced(
 )
 
 /**
- * Reads all tasks of a folder, or the one task that the folder is, in the order of their names.
+ * Reads all tasks in a folder, ordered by name. If the folder is itself a task, reads only that task.
  *
  * @example
  * const tasks = HarborTask.readAll("tasks")

@@ -1,33 +1,33 @@
-/** The files that an agent left in its sandbox, read as data: names and bytes, without what its programs did besides. */
+/** Reads the files that an agent left in its sandbox as data: names, bytes and whether they are executable. */
 import { Outcome, type Sandbox, SandboxFiles } from "@effect-rl/sandbox"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
 export interface LeftFiles {
-  /** At their paths below the root of the sandbox. Links, empty folders and what lies outside of the root are left out. */
+  /** Paths relative to the root of the sandbox. Links, empty folders and files outside the root are left out. */
   readonly files: SandboxFiles.SandboxFiles
-  /** Paths of those that may be run. */
+  /** Paths of the executable files. */
   readonly executable: ReadonlyArray<string>
 }
 
-/** The agent left more than is taken over into another sandbox, or files that cannot be listed. It is the agent's doing. */
+/** The agent left more files than can be copied to another sandbox, or files that cannot be listed. This counts as the agent's fault. */
 export class LeftTooMuch extends Schema.TaggedError<LeftTooMuch>()("LeftTooMuch", { detail: Schema.String }) {
   override get message() {
     return `the files cannot be taken over: ${this.detail}`
   }
 }
 
-/** Files that changed, and bytes of all of them together. */
+/** Limits on changed files: their number, and their total size in bytes. */
 const mostFiles = 512
 const mostBytes = 32 * 1024 * 1024
 
-/** Names of folders that are the grader's own. */
+/** Folder names that are reserved for the grader. */
 const graders = new Set(["tests", "logs", "solution"])
 
 /**
- * Prints the paths that may be run and an empty entry, each ended by NUL; then a line for every file, with its hash and path. Images without the
- * GNU tools know these options too.
+ * Lists the executable paths and an empty entry, each ended by NUL, then a line with hash and path for each file. The options also work in
+ * images without the GNU tools.
  */
 const list = "find . -type f -perm -100 -print0; printf '\\0'; find . -type f -print0 | xargs -0 -r sha256sum"
 
@@ -35,14 +35,14 @@ const pathOf = (name: string) => name.replace(/^\.\//, "")
 
 const isTaken = (path: string) => SandboxFiles.isConfined(path) && !graders.has(path.split("/")[0] ?? "")
 
-/** A line begins with a backslash where those of the name, and ends of lines in it, are written as in C. */
+/** Parses a line of `sha256sum`. A leading backslash means that backslashes and line breaks in the name are escaped as in C. */
 const lineOf = (line: string) => {
   const [, escaped, hash = "", name = ""] = /^(\\?)([0-9a-f]{64}) [ *]([^]*)$/.exec(line) ?? []
   const plain = name.replace(/\\([nr\\])/g, (_, letter) => letter === "n" ? "\n" : letter === "r" ? "\r" : "\\")
   return { hash, path: pathOf(escaped === "" ? name : plain) }
 }
 
-/** What the listing says. Where names are not escaped, one of them may look like several lines, and repeat a path. */
+/** Parses the listing. If names are not escaped, a name may look like several lines and repeat a path. */
 const parse = (output: string) => {
   const entries = output.split("\0")
   const middle = entries.indexOf("")
@@ -59,12 +59,12 @@ const listed = (outcome: Outcome.Outcome) =>
     ? Effect.succeed(parse(Outcome.text(outcome.stdout)))
     : Effect.fail(new LeftTooMuch({ detail: `they could not be listed (${outcome._tag})` }))
 
-/** A file that its owner made unreadable is left out. */
+/** The content of a file, or undefined if the agent made it unreadable. */
 const readable = (place: Sandbox.Handle, path: string) =>
   Effect.catchIf(place.read(path), ({ reason }) => reason._tag === "Denied", () => Effect.undefined)
 
 /**
- * Reads what an agent left in its sandbox. A file with the bytes of one that was given is not read again.
+ * Reads the files that an agent left in its sandbox. Files with the same content as one of the sandbox's original files are not read again.
  *
  * @example
  * const left = Effect.flatMap(Sandbox.Sandbox, (sandbox) => sandbox.open({ runtime: "shell", role: "agent" })).pipe(

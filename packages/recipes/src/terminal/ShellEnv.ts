@@ -1,4 +1,7 @@
-/** A task in a terminal: the model runs commands in a sandbox of its own, and tests in another one judge the files that it left. */
+/**
+ * An environment for a terminal task. The model runs commands in its own sandbox, and tests in another sandbox judge the files that it
+ * left.
+ */
 import { type ChatModel, EnvMetric, FunctionTool, Message, ToolEnv } from "@effect-rl/core"
 import { PythonJson } from "@effect-rl/core/renderers"
 import { Outcome, Sandbox, SandboxError, SandboxSpawner } from "@effect-rl/sandbox"
@@ -20,14 +23,14 @@ export interface Options {
   readonly task: ShellTask.ShellTask
   /** Default 20. */
   readonly maxTurns?: number
-  /** For each command, on a machine that runs programs at full speed. Default 30 seconds. */
+  /** Time limit of each command on a machine that runs programs at full speed. Default: 30 seconds. */
   readonly commandTimeout?: Duration.Input
 }
 
-/** Turns of an episode unless given. */
+/** The default number of turns in an episode. */
 export const maxTurns = 20
 
-/** Characters of the beginning, and of the end, of each output that the model is shown. */
+/** The number of characters from the start and from the end of each output that the model sees. */
 const shown = 2000
 
 const cut = (bytes: Uint8Array) => {
@@ -36,7 +39,7 @@ const cut = (bytes: Uint8Array) => {
   return `${text.slice(0, shown)}\n... (${text.length - 2 * shown} characters left out) ...\n${text.slice(-shown)}`
 }
 
-/** How a command ended, in words for the model; none where the place ended before the command. */
+/** How a command ended, as text for the model. None if the sandbox ended before the command. */
 const ending = (outcome: Outcome.Outcome): Option.Option<string> =>
   Outcome.match(outcome, {
     Exited: ({ code }) => Option.some(`exit code ${code}`),
@@ -66,7 +69,7 @@ const startServer = `mkdir -p ${ShellTask.workFolder} && cd "$1" && shift && exe
 
 const timeIsOver: FunctionTool.Answer = { content: "The time of the task is over.", stop: true }
 
-/** The tool for as long as there is time left. */
+/** The tool, limited to the time before the deadline. When the time runs out, it answers that it is over and stops the episode. */
 const until = (deadline: number) => <E>(tool: FunctionTool.FunctionTool<E>): FunctionTool.FunctionTool<E> => ({
   ...tool,
   call: Effect.fnUntraced(function*(args) {
@@ -91,7 +94,7 @@ const bash = (place: Sandbox.Handle, { workdir }: ShellTask.ShellTask) =>
     isFatal: (error): error is SandboxError.SandboxError => error !== undefined
   })
 
-/** The tools of the task's servers, which run in the model's place until its episode ends. */
+/** The tools of the task's servers, which run in the model's sandbox until the episode ends. */
 const serverTools = Effect.fnUntraced(
   function*(_place: Sandbox.Handle, { servers = [], workdir }: ShellTask.ShellTask) {
     if (servers.length === 0) return []
@@ -106,7 +109,7 @@ const serverTools = Effect.fnUntraced(
   (tools, place) => Effect.provideService(tools, ChildProcessSpawner.ChildProcessSpawner, SandboxSpawner.make(place))
 )
 
-/** The model's own place, which lasts as long as the episode. It has nothing of the tests. */
+/** The model's sandbox, which lasts for the episode. It does not contain the tests. */
 const agentPlace = Effect.fnUntraced(function*({ commandTimeout = "30 seconds", task }: Options) {
   const sandbox = yield* Sandbox.Sandbox
   return yield* sandbox.open({
@@ -147,10 +150,10 @@ const grade = (task: ShellTask.ShellTask, place: Sandbox.Handle) => (messages: R
   }))
 
 /**
- * Turn by turn the model runs commands with the tool `bash`, until it calls no tool or its time or turns are over. Then the task's tests
- * judge the files that it left, in a sandbox of their own; the reward is theirs, and the score's verdict says which provider ran which
- * tests. A task may have servers of further tools, which run in the model's sandbox. Where a sandbox fails, or a server cannot be reached
- * when the episode begins, the member is `Ungraded`, and never rewarded.
+ * An environment in which the model runs commands with the tool `bash` until it calls no tool or its time or turns run out. Then the task's
+ * tests judge the remaining files in a separate sandbox and set the reward; the score's verdict records which provider ran which tests. A
+ * task may have servers with further tools, which run in the model's sandbox. If a sandbox fails, or a server cannot be reached when the
+ * episode begins, the group member is `Ungraded` and gets no reward.
  *
  * @example
  * const env = ShellEnv.make({

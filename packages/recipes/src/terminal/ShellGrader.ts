@@ -1,8 +1,8 @@
 /**
- * Runs the tests of a task in a sandbox of their own, over the files that an agent left.
+ * Runs the tests of a task in a separate sandbox, on the files that an agent left.
  *
- * Nothing that the agent started, and no file outside of those that were taken over, reaches the tests. The reward is what the tests wrote
- * to their verdict file; where they wrote none, or did not end by themselves, it is 0.
+ * No process of the agent reaches the tests, and no file except those that were copied. The reward is the number that the tests wrote to
+ * their verdict file. It is 0 if there is no verdict file, or if the tests were killed.
  */
 import type { Score } from "@effect-rl/core"
 import { Outcome, Sandbox, type SandboxCapabilities, SandboxError } from "@effect-rl/sandbox"
@@ -13,36 +13,36 @@ import * as Schema from "effect/Schema"
 import type { LeftFiles } from "./LeftFiles.ts"
 import * as ShellTask from "./ShellTask.ts"
 
-/** The judgement of what an agent left. */
+/** The verdict on the files that an agent left. */
 export interface Judgement {
   readonly reward: number
-  /** Rewards by name, where the tests gave several. */
+  /** Named rewards, if the tests wrote several. */
   readonly parts?: Readonly<Record<string, number>>
-  /** The last lines that the tests printed, or why there is no verdict of theirs. */
+  /** The last lines that the tests printed, or why the tests gave no verdict. */
   readonly detail: string
   readonly verdict: Score.Verdict
 }
 
-/** Bytes that the files of a sandbox may have. */
+/** Limit on the size of a sandbox's files, in bytes. */
 export const disk = 256 * 1024 * 1024
 
-/** Processes of a sandbox at the same time. */
+/** Limit on concurrent processes in a sandbox. */
 export const processes = 64
 
-/** The name of a reward among several that stands for the whole. */
+/** The name of the total among several named rewards. */
 const whole = "reward"
 
-/** Ends every process of the sandbox; where there is no boundary, those would be of this machine. */
+/** The command that ends every process in the sandbox. Without isolation it does nothing, because the processes would be this machine's. */
 const sweep = ({ isolation }: SandboxCapabilities.SandboxCapabilities) =>
   isolation === "none" ? ":" : "kill -KILL -1 2> /dev/null"
 
-/** The exit code of the script where a signal ended the tests. */
+/** The script's exit code if a signal ended the tests. */
 const testsKilled = 71
 
 /**
- * Makes files executable again, runs the tests, ends what they left running, and prints each verdict file after its name. What the tests
- * print goes to a file, so that the output is the verdict alone. Tests that a signal ended have judged nothing, and a verdict file that
- * they could not have written is not theirs.
+ * Restores executable flags, runs the tests, ends the processes they left running, and prints each verdict file after its name. The tests'
+ * own output goes to a file, so only the verdict is printed. A verdict does not count if a signal ended the tests or if the tests could not
+ * have written the verdict file.
  */
 const script = (capabilities: SandboxCapabilities.SandboxCapabilities) => `
 mkdir -p ${ShellTask.workFolder} logs/verifier && xargs -0 -r chmod u+x && chmod u+x tests/test.sh && cd "$1" || exit 70
@@ -56,7 +56,7 @@ for name in reward.json reward.txt; do
   if [ -f $file ] && [ ! -L $file ] && [ -w $file ]; then echo $name; head -c 4096 $file; printf '\\0'; fi
 done`
 
-/** The home is the agent's: without this, tests in Python would begin with modules that it put there. */
+/** The home folder contains the agent's files. This keeps Python tests from loading modules that the agent put there. */
 const ownModules = { PYTHONNOUSERSITE: "1" }
 
 const Parts = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite)))
@@ -65,7 +65,7 @@ const Numeric = Schema.decodeUnknownOption(Schema.FiniteFromString)
 
 type Given = Pick<Judgement, "reward" | "parts">
 
-/** The reward in `reward.json`: that of the name `reward`, or the only one. */
+/** The reward in `reward.json`: the reward named `reward`, or the only one. */
 const fromParts = (text: string): Option.Option<Given> =>
   Option.flatMap(Parts(text), (parts) => {
     const values = Object.values(parts)
@@ -81,7 +81,10 @@ const fromFile = (file: string): Option.Option<Given> => {
   return file.slice(0, end) === "reward.json" ? fromParts(text) : fromNumber(text)
 }
 
-/** What the verdict files say, if all of them can be read: the lowest, since a program of the agent may have written the other. */
+/**
+ * The lowest reward in the verdict files, if all of them can be read. The lowest counts because a program of the agent may have written the
+ * other file.
+ */
 const verdictIn = (output: string): Option.Option<Given> =>
   Option.flatMap(
     Option.all(output.split("\0").filter((file) => file !== "").map(fromFile)),
@@ -115,7 +118,7 @@ const lost = (provider: string) =>
     reason: new SandboxError.Lost({ detail: "the program was killed from outside" })
   })
 
-/** The judgement of an agent whose files are not judged. */
+/** The judgement, with reward 0, of an agent whose files cannot be judged. */
 export const unjudged = (tests: ShellTask.ShellTests, provider: string, detail: string): Judgement => ({
   reward: 0,
   detail,
@@ -151,7 +154,8 @@ const run = Effect.fnUntraced(function*(task: ShellTask.ShellTask, { executable,
 }, Effect.scoped)
 
 /**
- * Judges the files that an agent left. A sandbox that fails is tried once more in a fresh one, and then is an error, never a judgement.
+ * Judges the files that an agent left. If the sandbox fails, judging is repeated once in a new sandbox; a second failure is an error, never
+ * a verdict on the agent.
  *
  * @example
  * const judged = (task: ShellTask.ShellTask) => ShellGrader.judge(task, { files: [], executable: [] })

@@ -1,7 +1,7 @@
-/** The reference solution of a terminal task, as a model would run it. */
+/** The reference solution of a terminal task, as a tool call of a model. */
 import { Outcome, type SandboxFiles } from "@effect-rl/sandbox"
 
-/** The one script is the command itself; several files are put into `/solution` first. */
+/** The command that runs the solution. A single script is the command itself; several files are first written to `/solution`. */
 const command = (solution: SandboxFiles.SandboxFiles) => {
   const [only] = solution
   if (solution.length === 1 && only?.path === "solve.sh") return Outcome.text(only.bytes)
@@ -13,7 +13,7 @@ const command = (solution: SandboxFiles.SandboxFiles) => {
 }
 
 /**
- * The call of the tool `bash` that runs `solve.sh`.
+ * The text of a `bash` tool call that runs `solve.sh`.
  *
  * @example
  * const said = ShellSolution.call(SandboxFiles.make({ "solve.sh": "echo hello > greeting.txt" }))

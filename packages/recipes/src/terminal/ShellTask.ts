@@ -1,18 +1,18 @@
-/** A task in a terminal: an instruction, the files that it starts from, and the tests that judge what was left of them. */
+/** A terminal task: an instruction, the initial files, and the tests that judge the final files. */
 import { SandboxFiles } from "@effect-rl/sandbox"
 import type * as Duration from "effect/Duration"
 
-/** The tests of a task. They run in a sandbox of their own, which the agent never sees. */
+/** The tests of a task. They run in a separate sandbox that the agent never sees. */
 export interface ShellTests {
-  /** Found in `/tests`. `test.sh` is run in the task's folder, and writes the reward to `/logs/verifier/reward.txt` or `reward.json`. */
+  /** Placed in `/tests`. `test.sh` runs in the task's folder and writes the reward to `/logs/verifier/reward.txt` or `reward.json`. */
   readonly files: SandboxFiles.SandboxFiles
-  /** Variables besides those of the task. */
+  /** Environment variables in addition to those of the task. */
   readonly environment: Readonly<Record<string, string>>
-  /** For all tests together, on a machine that runs programs at full speed. */
+  /** Time limit of all tests together, on a machine that runs programs at full speed. */
   readonly timeout: Duration.Input
 }
 
-/** A server of tools for the model. It speaks MCP over its standard streams, and runs beside the model's commands in their sandbox. */
+/** A tool server for the model. It speaks MCP over stdin and stdout, and runs in the sandbox of the model's commands. */
 export interface ShellServer {
   /** Names the server in errors. */
   readonly name: string
@@ -24,34 +24,34 @@ export interface ShellServer {
 export interface ShellTask {
   /** Unique within its dataset. */
   readonly id: string
-  /** The instruction as it is put to the model. */
+  /** The instruction as shown to the model. */
   readonly instruction: string
-  /** The absolute path of the folder in which commands start, such as `/app`. */
+  /** The absolute path of the folder where commands start, such as `/app`. */
   readonly workdir: string
   /** Files of that folder. */
   readonly files: SandboxFiles.SandboxFiles
-  /** Variables of every command. */
+  /** Environment variables of every command. */
   readonly environment: Readonly<Record<string, string>>
-  /** Servers whose tools the model has besides `bash`; none unless given. */
+  /** Servers whose tools the model has in addition to `bash`. Default: none. */
   readonly servers?: ReadonlyArray<ShellServer>
   readonly tests: ShellTests
-  /** Found in `/solution` where `solve.sh` is run as the reference solution. */
+  /** The reference solution. Its files are placed in `/solution`, where `solve.sh` is run. */
   readonly solution?: SandboxFiles.SandboxFiles
-  /** Time of an episode from its start, sampling included; unlimited unless given. */
+  /** Time limit of an episode, including sampling. Default: unlimited. */
   readonly timeout?: Duration.Input
-  /** Bytes of memory of each process. */
+  /** Memory limit of each process, in bytes. */
   readonly memory: number
 }
 
-/** The folder of the sandbox that programs find as the task's `workdir`. */
+/** The sandbox folder that programs see at the task's `workdir`. */
 export const workFolder = "workdir"
 
-/** Files of one folder of a sandbox, at their paths below its root. */
+/** The files moved below a folder: each path is prefixed with the folder. */
 export const within = (folder: string, files: SandboxFiles.SandboxFiles): SandboxFiles.SandboxFiles =>
   files.map((file) => ({ ...file, path: `${folder}/${file.path}` }))
 
 /**
- * SHA-256 of the tests, in hexadecimal. It changes with any of their files and variables.
+ * The SHA-256 of the tests in hexadecimal. It depends on every test file and variable, but not on the timeout.
  *
  * @example
  * const files = SandboxFiles.make({ "test.sh": "echo 1 > /logs/verifier/reward.txt" })

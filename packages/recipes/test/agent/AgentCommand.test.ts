@@ -6,8 +6,8 @@ const values = { task: "a {file} b", file: "/tmp/task", model: "tiny", verdict: 
 
 const argv = (text: string) => Effect.map(AgentCommand.parse(text), (command) => AgentCommand.filled(command, values))
 
-describe("the command of an agent", () => {
-  it.effect("is divided at white space outside of quotes", () =>
+describe("an agent's command", () => {
+  it.effect("is split at white space outside quotes", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* argv(`node  "my agent.js" --say='it is "so"' x""y ''`), [
         "node",
@@ -18,7 +18,7 @@ describe("the command of an agent", () => {
       ])
     }))
 
-  it.effect("has values in its places, which no shell reads and which are not read again", () =>
+  it.effect("has its placeholders filled in without a shell, and inserted values are not expanded again", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* argv("agent {task} --model={model} {unknown} $HOME"), [
         "agent",
@@ -29,13 +29,13 @@ describe("the command of an agent", () => {
       ])
     }))
 
-  it.effect("tells which places it has", () =>
+  it.effect("knows which placeholders it contains", () =>
     Effect.gen(function*() {
       const command = yield* AgentCommand.parse("agent --in {file}")
       assert.deepStrictEqual([command.has("file"), command.has("task")], [true, false])
     }))
 
-  it.effect("is refused where it is empty or a quote is open", () =>
+  it.effect("is refused if it is empty or a quote is not closed", () =>
     Effect.gen(function*() {
       const errors = yield* Effect.forEach(["  ", "agent 'x"], (text) => Effect.flip(AgentCommand.parse(text)))
       assert.deepStrictEqual(errors.map(({ message }) => message), [

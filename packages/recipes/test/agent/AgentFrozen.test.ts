@@ -1,4 +1,4 @@
-/** An agent that asks two models, of which one is trained. */
+/** An agent that asks two models, only one of which is trained. */
 import { Rollout, RunRecord, RunStore, Tinker } from "@effect-rl/core"
 import { Usage } from "@effect-rl/core/backend"
 import { Call, Script, ScriptedTinker } from "@effect-rl/core/testing"
@@ -40,8 +40,8 @@ const build = Effect.fnUntraced(function*(settings: object) {
   return yield* build(yield* TestModel.model)
 })
 
-describe("a name of --frozen", () => {
-  it.effect("is answered by the base model, apart from the turns of the model that is trained", () =>
+describe("a model named by --frozen", () => {
+  it.effect("is answered by the base model, and its answers are not turns of the episode", () =>
     Effect.gen(function*() {
       const { dataset } = yield* build({ frozen: ["summariser"] })
       const [builder] = yield* dataset.batch(0, 0)
@@ -54,7 +54,7 @@ describe("a name of --frozen", () => {
       assert.include(JSON.stringify(played.transitions[0]?.logs), "a short one")
     }).pipe(Effect.scoped, Effect.provide(backend)))
 
-  it.effect("is answered by the checkpoint that is named behind it", () =>
+  it.effect("is answered by the checkpoint after its \"=\"", () =>
     Effect.gen(function*() {
       const tinker = yield* Tinker.Tinker
       const training = yield* tinker.createLoraTrainingClient({ baseModel: Script.defaultModel })
@@ -71,7 +71,7 @@ describe("a name of --frozen", () => {
       assert.deepStrictEqual(asked, [path])
     }).pipe(Effect.scoped, Effect.provide(backend)))
 
-  it.effect("occurs once, and has a checkpoint behind its sign of equality", () =>
+  it.effect("is refused if it occurs twice or its checkpoint is missing", () =>
     Effect.gen(function*() {
       const twice = yield* Effect.flip(build({ frozen: ["summariser", "summariser=scripted://x"] }))
       assert.include(String(twice), "frozen is \"summariser\", expected each name once")
@@ -81,7 +81,7 @@ describe("a name of --frozen", () => {
       assert.include(String(own), `frozen is "${Script.defaultModel}", expected names of other models`)
     }).pipe(Effect.provide(backend)))
 
-  it.effect("is not that of the model that is trained, and needs a backend", () =>
+  it.effect("is refused if it is the trained model or there is no backend", () =>
     Effect.gen(function*() {
       const own = yield* Effect.flip(build({ frozen: [Script.defaultModel] }))
       assert.include(String(own), `frozen is "${Script.defaultModel}", expected names of other models`)
@@ -111,13 +111,13 @@ describe("a name of --frozen", () => {
     }
   }, Effect.provide(Layer.merge(backend, RunStore.RunStore.layerMemory)))
 
-  it.live("is answered with tokens that count as spent, and that a limit of the run holds for", () =>
+  it.live("uses tokens that count as spent and towards the run's token limit", () =>
     Effect.gen(function*() {
       const free = yield* trained({})
       assert.strictEqual(free.reason, "completed")
       assert.isAbove(free.frozen, 0)
       assert.strictEqual(free.spent, free.all)
-      // Enough for the policy's own tokens, and for no more than some of the others.
+      // Enough for the policy's own tokens, but only for some of the frozen model's.
       const maxTokensTotal = free.all - free.frozen + 200
       const limited = yield* trained({ maxTokensTotal })
       assert.strictEqual(limited.reason, "max_tokens_total")

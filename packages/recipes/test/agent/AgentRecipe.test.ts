@@ -1,4 +1,4 @@
-/** An agent of one's own, as its module describes it. */
+/** An agent recipe as a user's module defines it. */
 import { Rollout } from "@effect-rl/core"
 import { AgentRecipe } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
@@ -33,7 +33,7 @@ const reward = Effect.fnUntraced(function*(settings: object) {
 }, Effect.scoped)
 
 describe("AgentRecipe.make", () => {
-  it.effect("takes the names by which its agent asks for the model as defaults, which settings replace", () =>
+  it.effect("uses the agent's model names as defaults, which settings can replace", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* reward({}), 1)
       assert.strictEqual(yield* reward({ names: ["gpt-6"] }), 0)

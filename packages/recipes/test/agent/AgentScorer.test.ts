@@ -7,7 +7,7 @@ const outcome = { task: { answer: "4" }, stdout: "4", stderr: "", exitCode: 1 }
 
 const read = (file: string) => AgentScorer.fromFile(file, (text) => text)
 
-/** A file with this text, for as long as the effect runs. */
+/** Writes a file with this text, and keeps it while the effect runs. */
 const withFile = <A, E, R>(name: string, text: string, use: (file: string) => Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem
@@ -20,8 +20,8 @@ const withFile = <A, E, R>(name: string, text: string, use: (file: string) => Ef
 const scored = (text: string) =>
   withFile("score.mjs", text, (file) => Effect.flatMap(AgentScorer.fromModule(file), (scorer) => scorer(outcome, "0")))
 
-describe("a scorer", () => {
-  it.effect("is the function of a module, which gives a reward, a score or a promise", () =>
+describe("an agent's scorer", () => {
+  it.effect("calls a module's function, which returns a reward, a score or a promise", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* scored("export default ({ stdout, task }) => Number(stdout === task.answer)"), {
         value: 1
@@ -32,13 +32,13 @@ describe("a scorer", () => {
       })
     }))
 
-  it.effect("is the file that the agent writes", () =>
+  it.effect("reads the file that the agent writes", () =>
     Effect.gen(function*() {
       const score = yield* withFile("verdict.json", `{"value": 0.25, "parts": {"tests": 3}}`, read)
       assert.deepStrictEqual(score, { value: 0.25, parts: { tests: 3 } })
     }))
 
-  it.effect("gives no verdict that is not a finite number or a score, and none where it fails", () =>
+  it.effect("gives no verdict on failure, or if the value is neither a finite number nor a score", () =>
     Effect.gen(function*() {
       const functions = ["() => NaN", "() => 'good'", "() => ({ success: true })", "() => { throw Error('no') }"]
       const errors = yield* Effect.forEach(functions, (text) => Effect.flip(scored(`export default ${text}`)))
@@ -54,7 +54,7 @@ describe("a scorer", () => {
       assert.include(missing.message, "it was not written")
     }))
 
-  it.effect("is no module without a function", () =>
+  it.effect("is refused if the module exports no function", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(scored("export default 1"))
       assert.strictEqual(error._tag, "InvalidOption")

@@ -19,7 +19,7 @@ const numbered = Array.from({ length: 10 }, (_, index) => ({ task: `task ${index
 const textsOf = (tasks: ReadonlyArray<AgentTasks.AgentTask>) => tasks.map(({ text }) => text)
 
 describe("the tasks of an agent", () => {
-  it.effect("are the rows of a file, a fifth of them held out by their texts", () =>
+  it.effect("are the rows of a file, with a fifth held out by the hashes of their texts", () =>
     Effect.gen(function*() {
       const { test, train } = yield* loaded({ "tasks.jsonl": numbered }, "tasks.jsonl")
       const shuffled = yield* loaded({ "tasks.jsonl": numbered.toReversed() }, "tasks.jsonl")
@@ -29,13 +29,13 @@ describe("the tasks of an agent", () => {
       assert.deepStrictEqual(test.map(({ row }) => `task ${row["answer"]}`), textsOf(test))
     }))
 
-  it.effect("are held out together where they ask the same", () =>
+  it.effect("with the same text are held out together", () =>
     Effect.gen(function*() {
       const { test, train } = yield* loaded({ "t.jsonl": [...numbered, ...numbered] }, "t.jsonl", 3)
       assert.deepStrictEqual([train.length, test.length], [14, 6])
     }))
 
-  it.effect("are those of train and test in a folder, whose text may be a question or a prompt", () =>
+  it.effect("come from train and test in a folder, with the text as task, question or prompt", () =>
     Effect.gen(function*() {
       const files = {
         "train.jsonl": [{ question: "a" }, { prompt: "b" }],
@@ -45,7 +45,7 @@ describe("the tasks of an agent", () => {
       assert.deepStrictEqual([textsOf(train), textsOf(test)], [["a", "b"], ["c"]])
     }))
 
-  it.effect("are refused with the row that has no text, and where none is left to train on", () =>
+  it.effect("are refused if a row has no text or no task is left to train on", () =>
     Effect.gen(function*() {
       const wrong = yield* Effect.flip(loaded({ "t.jsonl": [{ task: "a" }, { answer: 1 }] }, "t.jsonl"))
       const none = yield* Effect.flip(loaded({ "t.jsonl": [{ task: "a" }] }, "t.jsonl", 1))

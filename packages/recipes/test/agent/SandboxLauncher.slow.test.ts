@@ -13,7 +13,7 @@ import * as Providers from "../code/Providers.ts"
 
 const lacks = Providers.all.find(({ name }) => name === "bubblewrap")?.lacks
 
-/** Asks its model once, tries to reach everything else, and says how that went. */
+/** An agent that asks its model once, tries to reach other addresses, and prints what worked. */
 const agent = `
 import { connect } from "node:net"
 import { lookup } from "node:dns/promises"
@@ -49,7 +49,7 @@ if (answer.choices[0].message.content === "wait") await new Promise(() => setInt
 process.exit(3)
 `
 
-/** Programs of any language, each with a copy of its folder. */
+/** Programs in each language, each with a copy of its folder. */
 const anyFolder = () =>
   SandboxLauncher.layer({}).pipe(
     Layer.provide([Sandbox.Sandbox.layerBubblewrap(), server]),
@@ -69,7 +69,7 @@ const services = Layer.merge(AgentGateway.AgentGateway.layer, inSandbox).pipe(
   Layer.provide([server, NodeServices.layer])
 )
 
-/** A server of this machine that is not the gateway, and its port. */
+/** A server on this machine that is not the gateway, and its port. */
 const otherServer = Effect.map(
   Effect.acquireRelease(
     Effect.callback<ReturnType<typeof createServer>>((resume) => {
@@ -93,7 +93,7 @@ const played = Effect.fnUntraced(function*<E = never, R = never>(
   return yield* Rollout.episode(env, Talk.saying(...texts).policy, Talk.key)
 }, Effect.scoped)
 
-/** Processes of this machine whose command names a text. */
+/** Processes on this machine whose command line contains a text. */
 const running = (text: string) =>
   readdirSync("/proc").filter((name) => /^\d+$/.test(name)).filter((pid) => {
     try {
@@ -109,7 +109,7 @@ const untilRunning = (text: string) =>
     Effect.repeat({ until: (count) => count > 0 })
   )
 
-/** The kernel ends what is left in a sandbox a moment after its first process. */
+/** The kernel ends a sandbox's remaining processes shortly after its first process. */
 const untilGone = (text: string) =>
   Effect.suspend(() => Effect.succeed(running(text))).pipe(
     Effect.repeat({ until: (pids) => pids.length === 0, schedule: Schedule.spaced("50 millis") }),
@@ -166,7 +166,7 @@ describe.skipIf(lacks !== undefined)(
           yield* untilGone(marker)
         }))
 
-      it.effect("starts in a copy of its folder, which it cannot change", () =>
+      it.effect("starts in a copy of its folder, and cannot change the original", () =>
         Effect.gen(function*() {
           const fs = yield* FileSystem.FileSystem
           const folder = yield* fs.makeTempDirectoryScoped()
@@ -188,8 +188,8 @@ describe.skipIf(lacks !== undefined)(
   }
 )
 
-describe("a launcher in a sandbox that has no named network", () => {
-  it.effect("is refused", () =>
+describe("a launcher in a sandbox that does not support named networks", () => {
+  it.effect("is refused, with the network that the provider supports", () =>
     Effect.gen(function*() {
       const scripted = Sandbox.Sandbox.layerScripted({ run: () => Effect.die("no program runs") })
       const error = yield* Effect.flip(

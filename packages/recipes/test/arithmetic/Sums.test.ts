@@ -6,7 +6,7 @@ import { createHash } from "node:crypto"
 import * as TestModel from "../TestModel.ts"
 
 describe("held-out pairs", () => {
-  it("are the 256 pairs that the embedded models were pretrained without", () => {
+  it("are the 256 pairs that the embedded models did not see in pretraining", () => {
     assert.strictEqual(Sums.heldOutPairs.length, 256)
     assert.strictEqual(
       createHash("sha256").update(JSON.stringify(Sums.heldOutPairs)).digest("hex"),
@@ -14,7 +14,7 @@ describe("held-out pairs", () => {
     )
   })
 
-  it("are held out in either order, and the worked example is not", () => {
+  it("are held out in either order, but the worked example is not held out", () => {
     for (const [a, b] of Sums.heldOutPairs) assert.isTrue(Sums.isHeldOut(a, b) && Sums.isHeldOut(b, a), `${a} + ${b}`)
     assert.isFalse(Sums.isHeldOut(4, 5))
   })
@@ -52,7 +52,7 @@ describe("sums in a box", () => {
       }
     }))
 
-  it.effect("gives the same batch for the same index and seed, and another otherwise", () =>
+  it.effect("gives the same batch for the same index and seed, and a different batch otherwise", () =>
     Effect.gen(function*() {
       const { batch } = yield* dataset
       const keys = (index: number, seed: number) =>
@@ -67,13 +67,13 @@ describe("sums in a box", () => {
 })
 
 describe("plain sums", () => {
-  it("draws upstream's problems", () => {
+  it("draws the cookbook's problems", () => {
     assert.deepStrictEqual(Sums.plain.pairs(0, 4, 0), [[44, 47], [64, 67], [67, 9], [83, 21]])
     assert.deepStrictEqual(Sums.plain.pairs(1, 4, 0), [[37, 12], [72, 9], [75, 5], [79, 64]])
     assert.deepStrictEqual(Sums.plain.pairs(2, 4, 0), [[40, 15], [72, 22], [43, 82], [75, 7]])
   })
 
-  it("stays in range over many draws, both ends included", () => {
+  it("stays in range over many draws, including both ends", () => {
     const drawn = Sums.plain.pairs(3, 5000, 0).flat()
     assert.strictEqual(Math.min(...drawn), 0)
     assert.strictEqual(Math.max(...drawn), 100)

@@ -13,7 +13,7 @@ const noHub = Layer.succeed(
 )
 const files = Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, noHub, HostPython.layer)
 
-/** A folder whose `test.jsonl` holds the rows. */
+/** A folder whose `test.jsonl` contains the rows. */
 const folderOf = Effect.fnUntraced(function*(rows: ReadonlyArray<unknown>) {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped()
@@ -34,7 +34,7 @@ const gpqaRow = {
   "Incorrect Answer 3": "these"
 }
 
-/** A row in the published form, a right and a wrong response. */
+/** A row in the published format, with a right and a wrong response. */
 const cases: ReadonlyArray<readonly [name: string, row: unknown, right: string, wrong: string]> = [
   ["gsm8k", { question: "q", answer: "work\n#### 1,234" }, "It is **$1,234.00**.", "#### 12"],
   ["math500", { problem: "q", solution: "so \\boxed{\\frac12}" }, "\\boxed{0.5}", "0.5"],
@@ -70,7 +70,7 @@ layer(files)("Benchmarks", (it) => {
     }))
 
   it.effect.each(Vectors.checks)(
-    "gsm8k gives the verdict of tinker-cookbook: $id",
+    "gsm8k gives tinker-cookbook's verdict: $id",
     ({ expected, isCorrect, text }) =>
       Effect.gen(function*() {
         const folder = yield* folderOf([{ question: "q", answer: `#### ${expected}` }])
@@ -80,7 +80,7 @@ layer(files)("Benchmarks", (it) => {
       })
   )
 
-  it.effect("gpqa puts the right choice at a place of its own", () =>
+  it.effect("gpqa puts the right choice at a position that depends on the question", () =>
     Effect.gen(function*() {
       const folder = yield* folderOf([gpqaRow, { ...gpqaRow, Question: "Who?" }, { ...gpqaRow, Question: "Where?" }])
       const questions = yield* Benchmarks.gpqa.load({ folder })
@@ -97,7 +97,7 @@ layer(files)("Benchmarks", (it) => {
       assert.deepStrictEqual(questions.map(({ reference }) => reference), ["1", "2"])
     }))
 
-  it.effect("refuses an instruction that it cannot check, by its row", () =>
+  it.effect("refuses an instruction that it cannot check, and names its row", () =>
     Effect.gen(function*() {
       const folder = yield* folderOf([{ prompt: "q", instruction_id_list: ["keywords:rhymes"], kwargs: [null] }])
       const error = yield* Effect.flip(Benchmarks.ifeval.load({ folder }))
@@ -106,22 +106,25 @@ layer(files)("Benchmarks", (it) => {
       assert.include(error.message, "keywords:rhymes")
     }))
 
-  it.effect.skipIf(!HostPython.isThere)("runs the first block of Python in a sandbox", () =>
-    Effect.gen(function*() {
-      const row = {
-        task_id: 1,
-        prompt: "Double a number.",
-        code: "def double(n):\n  return 2 * n",
-        test_list: ["assert double(2) == 4"]
-      }
-      const [question] = yield* Benchmarks.mbpp.load({ folder: yield* folderOf([row]) })
-      if (question === undefined) return assert.fail("no question")
-      const [right, wrong] = [`\`\`\`python\n${row.code}\n\`\`\``, "```python\ndef double(n):\n  return n\n```"]
-      assert.isTrue(yield* verdict(question, `${right}\n${wrong}`))
-      assert.isFalse(yield* verdict(question, `${wrong}\n${right}`))
-    }))
+  it.effect.skipIf(!HostPython.isThere)(
+    "runs a response's first Python block in a sandbox",
+    () =>
+      Effect.gen(function*() {
+        const row = {
+          task_id: 1,
+          prompt: "Double a number.",
+          code: "def double(n):\n  return 2 * n",
+          test_list: ["assert double(2) == 4"]
+        }
+        const [question] = yield* Benchmarks.mbpp.load({ folder: yield* folderOf([row]) })
+        if (question === undefined) return assert.fail("no question")
+        const [right, wrong] = [`\`\`\`python\n${row.code}\n\`\`\``, "```python\ndef double(n):\n  return n\n```"]
+        assert.isTrue(yield* verdict(question, `${right}\n${wrong}`))
+        assert.isFalse(yield* verdict(question, `${wrong}\n${right}`))
+      })
+  )
 
-  it.effect("does not know other names", () =>
+  it.effect("finds no benchmark for unknown names", () =>
     Effect.sync(() => assert.isTrue(Option.isNone(Benchmarks.byName("unheard")))))
 })
 

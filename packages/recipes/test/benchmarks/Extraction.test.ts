@@ -2,12 +2,12 @@ import { Extraction } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
 import * as Vectors from "../fixtures/Vectors.ts"
 
-/** Release 0.6.1 drops a full stop behind the number, which the recorded commit kept. */
+/** Release 0.6.1 of the cookbook drops a full stop after the number; the recorded commit keeps it. */
 const withoutStop = (answer: string | null) => answer?.replace(/\.+$/, "")
 
 describe("Extraction", () => {
   it.each(Vectors.vectors)(
-    "finds boxes, numbers and final answers as upstream does: $id",
+    "finds the same boxes, numbers and final answers as the cookbook: $id",
     ({ expect, input: { text } }) => {
       if (expect.eval !== undefined) assert.strictEqual(Extraction.firstBoxed(text) ?? null, expect.eval.value)
       if (expect.number !== undefined) assert.strictEqual(Extraction.number(text), expect.number.value)

@@ -31,8 +31,8 @@ const play = (...texts: ReadonlyArray<string>) =>
     )
   })
 
-describe("a calculation", () => {
-  it.effect("earns 1 for the right number, worked out by the calculator", () =>
+describe("the calculator environment", () => {
+  it.effect("gives reward 1 for the right number after a calculator call", () =>
     Effect.gen(function*() {
       const { stepReward, stopReason, transitions } = yield* play(call("(12+30)*10"), "It is 420.")
       assert.strictEqual(stepReward, 1)
@@ -44,7 +44,7 @@ describe("a calculation", () => {
     }))
 
   it.effect.each(["420", "1 + 1 is 2, and so 420", "840/2", "420.0"])(
-    "takes %j for the right number",
+    "accepts %j as the right number",
     (said) =>
       Effect.gen(function*() {
         assert.strictEqual((yield* play(said)).stepReward, 1)
@@ -52,21 +52,21 @@ describe("a calculation", () => {
   )
 
   it.effect.each(["421", "no idea", "420, or 421", ""])(
-    "does not take %j for the right number",
+    "rejects %j as the right number",
     (said) =>
       Effect.gen(function*() {
         assert.strictEqual((yield* play(said)).stepReward, 0)
       })
   )
 
-  it.effect("continues after a call that cannot be evaluated", () =>
+  it.effect("continues after a call with an invalid expression", () =>
     Effect.gen(function*() {
       const { stepReward, transitions } = yield* play(call("12 + "), call("(12 + 30) * 10"), "420")
       assert.strictEqual(stepReward, 1)
       assert.include(String(transitions[0]?.logs["tool_result_0"]), "it ends where a number is expected")
     }))
 
-  it.effect("is over after four turns, even if each calls the calculator", () =>
+  it.effect("ends after four turns, even if each calls the calculator", () =>
     Effect.gen(function*() {
       const { stepReward, stopReason } = yield* play(call("1 + 1"))
       assert.strictEqual(stepReward, 0)
@@ -74,7 +74,7 @@ describe("a calculation", () => {
     }))
 })
 
-describe("laws", () => {
+describe("the laws of the calculator environment", () => {
   const makeEnv = (seed: number) =>
     Effect.gen(function*() {
       const [calculation] = Calculation.batch(0, 1, "long", seed)
@@ -98,7 +98,7 @@ describe("the recipe calculator", () => {
     return yield* build(yield* TestModel.model)
   })
 
-  it.effect("never trains on problems of the evaluation", () =>
+  it.effect("never trains on evaluation problems", () =>
     Effect.gen(function*() {
       const { dataset } = yield* build
       const heldOut = new Set(Calculation.heldOut(256, "short").map(({ expression }) => expression))
@@ -108,7 +108,7 @@ describe("the recipe calculator", () => {
       }
     }))
 
-  it.effect("gives the same batch for the same index and seed, and another otherwise", () =>
+  it.effect("gives the same batch for the same index and seed, and a different batch otherwise", () =>
     Effect.gen(function*() {
       const { dataset } = yield* build
       const keys = (index: number, seed: number) =>
@@ -120,7 +120,7 @@ describe("the recipe calculator", () => {
       assert.notDeepEqual(yield* keys(1, 3), first)
     }))
 
-  it.effect("knows the call and the final answer", () =>
+  it.effect("knows the tool call and the final answer", () =>
     Effect.gen(function*() {
       const { answerTo } = yield* build
       const question = CalculatorEnv.question("(1 + 2) * 3 - 4")

@@ -42,17 +42,17 @@ describe("an expression", () => {
     ["1".repeat(201), "it is longer than 200 characters"]
   ]
   it.for(errors)(
-    "%s cannot be worked out: %s",
+    "%s cannot be evaluated: %s",
     ([expression, error]) => assert.strictEqual(evaluate(expression), `error: ${error}`)
   )
 
-  it("of any length that is read is worked out at once", () => {
+  it("of any allowed length is evaluated quickly", () => {
     assert.strictEqual(evaluate("(".repeat(99) + "1" + ")".repeat(99)), "1")
     assert.strictEqual(evaluate("-".repeat(198) + "1"), "1")
   })
 
   it.prop(
-    "of whole numbers has the value that JavaScript computes",
+    "of integers has the value that JavaScript computes",
     [
       Schema.Int.check(Schema.isBetween({ minimum: -999, maximum: 999 })),
       Schema.Int.check(Schema.isBetween({ minimum: -999, maximum: 999 })),

@@ -5,7 +5,7 @@ import * as CorrectPrograms from "./CorrectPrograms.ts"
 import * as HostPython from "./HostPython.ts"
 import * as Providers from "./Providers.ts"
 
-/** All families but those whose last digit depends on the C library of a place. */
+/** All program families except those whose last digit depends on the sandbox's C library. */
 const programs = HostPython.isThere ? CorrectPrograms.make(33, 2).filter(({ family }) => family !== "math") : []
 
 for (const { lacks, layer, name } of Providers.all) {

@@ -16,7 +16,7 @@ const task: CodeTask.CodeTask = {
   examples: { _tag: "Stdin", cases: [{ input: "1 1", output: "2" }] }
 }
 
-/** Takes the text of a program for what it prints; a program named in upper case looks its answer up by the input. */
+/** Treats the text of a program as its output. A program named in upper case looks its answer up by the input. */
 const printing = Sandbox.Sandbox.layerScripted({
   run: ({ command: { stdin }, files, spec: { role } }) =>
     Effect.sync(() => {
@@ -48,7 +48,7 @@ const play = (options: Partial<CodeEnv.Options>, ...texts: ReadonlyArray<string>
   }).pipe(Effect.scoped, Effect.provide(printing))
 
 describe("a programming problem", () => {
-  it.effect("adds what a judge gives it by rubrics to what its tests give", () =>
+  it.effect("adds a judge's rubric score to the reward of its tests", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const judge: MessagePolicy.MessagePolicy = {
@@ -72,7 +72,7 @@ describe("a programming problem", () => {
       assert.lengthOf(keys, 4)
     }))
 
-  it.effect("is left ungraded where its judge gives no score", () =>
+  it.effect("is left ungraded if its judge gives no score", () =>
     Effect.gen(function*() {
       const judge: MessagePolicy.MessagePolicy = { respond: () => Effect.succeed(Message.assistant("Well done.")) }
       const exit = yield* Effect.exit(
@@ -82,7 +82,7 @@ describe("a programming problem", () => {
       assert.include(String(exit), "expected a score from 0 to 1")
     }))
 
-  it.effect("earns 1 for a program that passes, and records who judged it by which tests", () =>
+  it.effect("gives reward 1 for a program that passes, and records which provider ran which tests", () =>
     Effect.gen(function*() {
       const { stepReward, transitions } = yield* play({}, block("RIGHT"))
       assert.strictEqual(stepReward, 1)
@@ -104,14 +104,14 @@ describe("a programming problem", () => {
     { what: "a program that fails", text: block("5"), reward: 0, format: true },
     { what: "no block of code", text: "RIGHT", reward: -0.1, format: false },
     { what: "the last of two blocks", text: `${block("RIGHT")}\n${block("5")}`, reward: 0, format: true }
-  ])("earns $reward for $what", ({ format, reward, text }) =>
+  ])("gives reward $reward for $what", ({ format, reward, text }) =>
     Effect.gen(function*() {
       const { stepReward, transitions } = yield* play({}, text)
       assert.closeTo(stepReward, reward, 1e-12)
       assert.deepStrictEqual(transitions[0]?.metrics["format"], EnvMetric.rate(format))
     }))
 
-  it.effect("says of a solution whether it passes, and nothing of the hidden tests", () =>
+  it.effect("tells whether a solution passes, without revealing the hidden tests", () =>
     Effect.gen(function*() {
       const { stepReward, transitions } = yield* play(
         { form: "check" },
@@ -126,7 +126,7 @@ describe("a programming problem", () => {
       )
     }))
 
-  it.effect("shows how an example failed, and takes the repaired program", () =>
+  it.effect("shows how an example failed, and accepts the repaired program", () =>
     Effect.gen(function*() {
       const { stepReward, stopReason, transitions } = yield* play({ form: "repair" }, block("5"), block("RIGHT"))
       assert.strictEqual(stepReward, 1)
@@ -140,14 +140,14 @@ describe("a programming problem", () => {
       assert.notInclude(shown, "HIDDEN")
     }))
 
-  it.effect("grades a program that passes the examples at once, by the hidden tests", () =>
+  it.effect("grades a program that passes the examples at once by the hidden tests", () =>
     Effect.gen(function*() {
       const { stepReward, transitions } = yield* play({ form: "repair" }, block("2"), block("RIGHT"))
       assert.strictEqual(stepReward, 0)
       assert.strictEqual(transitions.length, 1)
     }))
 
-  it.effect("runs programs in a place of the model's own", () =>
+  it.effect("runs programs in the model's own sandbox", () =>
     Effect.gen(function*() {
       const { stepReward, transitions } = yield* play(
         { form: "python" },
@@ -160,7 +160,7 @@ describe("a programming problem", () => {
     }))
 })
 
-describe("a sandbox that fails", () => {
+describe("a sandbox that fails while grading a problem", () => {
   const error = new SandboxError.SandboxError({
     provider: "scripted",
     operation: "exec",

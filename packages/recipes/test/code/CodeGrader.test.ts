@@ -27,8 +27,8 @@ const judge = (tests: CodeTask.Tests, code: string, options: CodeGrader.Options 
 
 const passes = (tests: CodeTask.Tests, code: string) => Effect.map(judge(tests, code), ({ passed }) => passed)
 
-describe.skipIf(!HostPython.isThere)("the judgement of a program", () => {
-  it.effect("passes one that prints what is expected in every case", () =>
+describe.skipIf(!HostPython.isThere)("the code grader", () => {
+  it.effect("passes a program that prints the expected output in every case", () =>
     Effect.gen(function*() {
       const { passed, verdict } = yield* judge(sums, "print(sum(map(int, input().split())))")
       assert.isTrue(passed)
@@ -41,7 +41,7 @@ describe.skipIf(!HostPython.isThere)("the judgement of a program", () => {
       assert.match(verdict.digest ?? "", /^[0-9a-f]{64}$/)
     }))
 
-  it.effect("ends at the first case that fails, and says what was expected", () =>
+  it.effect("stops at the first case that fails, and shows what was expected", () =>
     Effect.gen(function*() {
       const { passed, ran, verdict } = yield* judge(sums, "print(6)")
       assert.isFalse(passed)
@@ -55,12 +55,12 @@ describe.skipIf(!HostPython.isThere)("the judgement of a program", () => {
     { does: "guards its main part", code: "if __name__ == '__main__':\n    print(sum(map(int, input().split())))" },
     { does: "counts on the common imports", code: "print(reduce(add, map(int, stdin.readline().split())))" },
     { does: "opens standard input by its number", code: "print(sum(map(int, open(0).read().split())))" }
-  ])("passes a right program that $does", ({ code }) =>
+  ])("passes a correct program that $does", ({ code }) =>
     Effect.gen(function*() {
       assert.isTrue(yield* passes(sums, code))
     }))
 
-  it.effect("says how a program failed", () =>
+  it.effect("names the way in which a program failed", () =>
     Effect.gen(function*() {
       const failed = (code: string, options: CodeGrader.Options = {}) =>
         Effect.map(judge(sums, code, options), ({ ran }) => ran)
@@ -76,7 +76,7 @@ describe.skipIf(!HostPython.isThere)("the judgement of a program", () => {
     "def solve(xs, k):\n    return xs[::-1][:k]",
     "class Solution:\n    def solve(self, xs: List[int], k):\n        return tuple(reversed(xs))[:k]",
     "def solve(xs, k):\n    print('noise')\n    return xs[::-1][:k]"
-  ])("passes a right function: %j", (code) =>
+  ])("passes a correct function: %j", (code) =>
     Effect.gen(function*() {
       assert.isTrue(yield* passes(reversed, code))
     }))
@@ -92,7 +92,7 @@ describe.skipIf(!HostPython.isThere)("the judgement of a program", () => {
       assert.isFalse(yield* passes(reversed, code))
     }))
 
-  it.effect("runs assertions on the answers of the program, without the program", () =>
+  it.effect("runs assertions on the program's answers, without the program itself", () =>
     Effect.gen(function*() {
       const tests = asserts("assert f(2) == 4\nassert f(f(3)) == 81\nassert [f(i) for i in range(3)] == [0, 1, 4]")
       assert.isTrue(yield* passes(tests, "def f(x):\n    return x * x"))
@@ -101,7 +101,7 @@ describe.skipIf(!HostPython.isThere)("the judgement of a program", () => {
       assert.strictEqual(verdict.tests?.[0]?.detail, "Wrong Answer: AssertionError: ")
     }))
 
-  it.effect("runs the function check of HumanEval, with values that JSON does not have", () =>
+  it.effect("runs HumanEval's check function, with values that JSON cannot represent", () =>
     Effect.gen(function*() {
       const tests = asserts(
         "import math\ndef check(candidate):\n" +
@@ -112,7 +112,7 @@ describe.skipIf(!HostPython.isThere)("the judgement of a program", () => {
       assert.isFalse(yield* passes(tests, "def f(xs):\n    return list(xs or [])"))
     }))
 
-  it.effect("compares floats of HumanEval+ whether or not NumPy is there", () =>
+  it.effect("compares the floats of HumanEval+ with or without NumPy", () =>
     Effect.gen(function*() {
       const tests = asserts(
         "import numpy as np\ndef check(candidate):\n    for x, y in [(1.0, 0.5), (3.0, 1.5000001)]:\n" +
@@ -133,14 +133,14 @@ describe.skipIf(!HostPython.isThere)("the judgement of a program", () => {
     }))
 })
 
-describe("a sandbox that fails", () => {
+describe("a sandbox that fails during grading", () => {
   const lost = new SandboxError.SandboxError({
     provider: "scripted",
     operation: "exec",
     reason: new SandboxError.Lost({ detail: "the power failed" })
   })
 
-  it.effect("is tried once more, and then is an error and no judgement", () => {
+  it.effect("is replaced once, and a second failure is an error instead of a judgement", () => {
     let runs = 0
     const failing = Sandbox.Sandbox.layerScripted({ run: () => Effect.suspend(() => (runs++, Effect.fail(lost))) })
     return Effect.gen(function*() {
@@ -149,7 +149,7 @@ describe("a sandbox that fails", () => {
     }).pipe(Effect.provide(failing))
   })
 
-  it.effect("is not taken for a program that was killed", () => {
+  it.effect("is not mistaken for a program that was killed", () => {
     const ended = { stdout: new Uint8Array(0), stderr: new Uint8Array(0), wallMillis: 0 }
     const killing = Sandbox.Sandbox.layerScripted({ run: () => Effect.succeed(Outcome.Killed(ended)) })
     return Effect.gen(function*() {

@@ -16,7 +16,7 @@ const noHub = Layer.succeed(
   Hub.Hub.of({ commit: () => Effect.die("asks the hub"), file: () => Effect.die("asks the hub") })
 )
 
-/** A model that writes a program, which is wrong, and judges programs. */
+/** A model that writes a wrong program, and judges programs. */
 const judging = ScriptedTinker.layer({
   tokenizer: TestModel.tokenizer,
   models: { "effect-rl/scripted": { contextLength: 8192 } },
@@ -35,7 +35,7 @@ const build = Effect.fnUntraced(function*(settings: Readonly<Record<string, unkn
 })
 
 layer(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, noHub, sandbox))("the recipe code_rl", (it) => {
-  it.effect("never trains on problems of the evaluation", () =>
+  it.effect("never trains on evaluation problems", () =>
     Effect.gen(function*() {
       const { dataset } = yield* build({ problems: "programs" })
       const heldOut = new Set(ListPrograms.heldOut.map(({ id }) => id))
@@ -44,7 +44,7 @@ layer(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, noHub, sandbox))("the
       }
     }))
 
-  it.effect("knows the solutions, and the program that does nothing", () =>
+  it.effect("knows the solutions, and an empty program", () =>
     Effect.gen(function*() {
       const { answerTo, emptyAnswer } = yield* build({ problems: "programs" })
       const [task] = ListPrograms.heldOut
@@ -55,7 +55,7 @@ layer(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, noHub, sandbox))("the
       assert.strictEqual(emptyAnswer, "```python\n\n```")
     }))
 
-  it.effect("refuses to train on problems that are for evaluation alone", () =>
+  it.effect("refuses to train on problems that are only for evaluation", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const folder = yield* fs.makeTempDirectoryScoped()
@@ -73,7 +73,7 @@ layer(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, noHub, sandbox))("the
       assert.include(String(error), "problems is humaneval, expected problems to train on")
     }))
 
-  it.effect("has a judge score programs that are trained on, and held-out problems by their tests alone", () =>
+  it.effect("judges training programs by rubric too, and held-out problems only by their tests", () =>
     Effect.gen(function*() {
       const { dataset, evaluators } = yield* build({
         problems: "programs",
@@ -100,13 +100,13 @@ layer(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, noHub, sandbox))("the
       assert.deepStrictEqual(scores, ListPrograms.heldOut.map(() => 0))
     }).pipe(Effect.scoped, Effect.provide(judging)))
 
-  it.effect("refuses a judge where no model samples", () =>
+  it.effect("refuses a judge if no model can sample", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(build({ problems: "programs", judge: "Is it short?" }))
       assert.include(String(error), "no judge where no model samples")
     }))
 
-  it.effect("fails where the sandbox does not run Python, before anything is sampled", () =>
+  it.effect("fails before sampling if the sandbox does not run Python", () =>
     Effect.gen(function*() {
       const place = yield* Sandbox.Sandbox
       const shell = { ...place, capabilities: { ...place.capabilities, runtimes: ["shell" as const] } }

@@ -1,16 +1,16 @@
-/** Correct programs over the standard library of Python, drawn from a seed. What is right is what plain CPython gives. */
+/** Correct programs that use Python's standard library, drawn from a seed. Plain CPython defines the right results. */
 import { Draw } from "@effect-rl/core/testing"
 import type { CodeTask } from "@effect-rl/recipes"
 import { spawnSync } from "node:child_process"
 
 export interface CorrectProgram {
-  /** The part of the language that it is about. */
+  /** The language feature that the program tests. */
   readonly family: string
   readonly code: string
   readonly tests: CodeTask.StdinTests | CodeTask.FunctionTests
 }
 
-/** A program before plain CPython said what is right. */
+/** A program whose right results CPython has not computed yet. */
 interface Drawn {
   readonly family: string
   readonly form: "stdin" | "function"
@@ -325,7 +325,7 @@ const families: Readonly<Record<string, Family>> = {
     )
 }
 
-/** Runs every program on every input in one process, and answers with what each printed or returned. */
+/** Runs every program on every input in one process, and returns what each printed or returned. */
 const oracle = String.raw`
 import contextlib, io, json, sys
 def printed(code, text):
@@ -362,7 +362,7 @@ const testsOf = ({ form, inputs }: Drawn, outputs: ReadonlyArray<string>): Corre
   return form === "stdin" ? { _tag: "Stdin", cases } : { _tag: "Function", functionName: "solve", cases }
 }
 
-/** Programs of every family in turn. Needs a Python of this machine. */
+/** Programs of each family in turn. Requires Python on this machine. */
 export const make = (count: number, seed: number): ReadonlyArray<CorrectProgram> => {
   const named = Object.entries(families)
   const drawn = many(count, (index): Drawn => {
@@ -373,7 +373,7 @@ export const make = (count: number, seed: number): ReadonlyArray<CorrectProgram>
   return drawn.map((one, index) => ({ family: one.family, code: one.code, tests: testsOf(one, outputs[index] ?? []) }))
 }
 
-/** The same program with a wrong expectation of its last case, which no right program meets. */
+/** The same program with a wrong expectation for its last case, which a right program cannot meet. */
 export const spoiled = (program: CorrectProgram): CorrectProgram => ({
   ...program,
   tests: {
@@ -386,7 +386,7 @@ export const spoiled = (program: CorrectProgram): CorrectProgram => ({
   }
 })
 
-/** Right programs about what the places do not have alike, and why. */
+/** Right programs whose results differ between sandboxes, and why. */
 export const differing: ReadonlyArray<CorrectProgram & { readonly because: string }> = [
   ["NumPy", "import numpy as np\nprint(int(np.arange(10).sum()))", "45", "there where the Python of the place has it"],
   [

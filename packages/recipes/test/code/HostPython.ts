@@ -1,4 +1,4 @@
-/** Programs of tests, run by this machine's own Python without any boundary. */
+/** Runs test programs with this machine's own Python, without isolation. */
 import { Outcome, Sandbox } from "@effect-rl/sandbox"
 import { Effect } from "effect"
 import { spawnSync } from "node:child_process"
@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-/** Where a system's own Python lies; a version manager's takes longer to start. */
+/** Folders of the system's Python. A version manager's Python starts more slowly. */
 const env = { PATH: "/usr/bin:/bin:/usr/local/bin" }
 
 export const isThere = spawnSync("python3", ["--version"], { env }).status === 0

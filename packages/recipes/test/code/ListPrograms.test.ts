@@ -4,15 +4,15 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as HostPython from "./HostPython.ts"
 
-describe("programs over lists and strings", () => {
-  it("are trained on or held out, and never both", () => {
+describe("list and string problems", () => {
+  it("are either trained on or held out", () => {
     const ids = ListPrograms.all.map(({ id }) => id)
     assert.strictEqual(new Set(ids).size, ids.length)
     assert.strictEqual(ListPrograms.trained.length + ListPrograms.heldOut.length, ids.length)
     assert.isAbove(ListPrograms.heldOut.length, ids.length / 16)
   })
 
-  it("fail where nothing is done", () => {
+  it("are not solved by returning the input", () => {
     for (const { id, tests } of ListPrograms.all) {
       if (tests._tag !== "Function") assert.fail(id)
       assert.isTrue(tests.cases.some(({ input, output }) => input !== output), id)
@@ -20,7 +20,7 @@ describe("programs over lists and strings", () => {
   })
 
   it.effect.skipIf(!HostPython.isThere)(
-    "are solved by their solution and not by another's",
+    "are solved by their own solution and not by another problem's",
     () =>
       Effect.gen(function*() {
         for (const at of Seed.permutation(ListPrograms.all.length, 0).slice(0, 8)) {

@@ -1,4 +1,4 @@
-/** The sandboxes of this machine that hold hostile code, and what it lacks for the others, in words. */
+/** The local sandbox providers that are safe for hostile code, and what this machine lacks to run the others. */
 import { Sandbox } from "@effect-rl/sandbox"
 import { Effect, Layer } from "effect"
 

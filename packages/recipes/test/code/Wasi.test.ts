@@ -1,4 +1,4 @@
-/** A machine without bubblewrap, Docker and Python still judges programs: WASI needs Node alone. */
+/** A machine without bubblewrap, Docker and Python can still judge programs, because WASI needs only Node. */
 import { CodeGrader, type CodeTask } from "@effect-rl/recipes"
 import { Sandbox } from "@effect-rl/sandbox"
 import { assert, layer } from "@effect/vitest"
@@ -9,13 +9,13 @@ const sums: CodeTask.Tests = { _tag: "Stdin", cases: [{ input: "2 3\n", output: 
 layer(Sandbox.Sandbox.layerWasi({ concurrency: 1 }), { excludeTestServices: true })(
   "the judgement of a program on a machine that has nothing but Node",
   (it) => {
-    it.effect("passes one that is right, and names WASI as the place where it ran", () =>
+    it.effect("passes a right program, and names WASI as its provider", () =>
       Effect.gen(function*() {
         const { verdict } = yield* CodeGrader.judge(sums, "print(sum(map(int, input().split())))")
         assert.deepInclude(verdict, { provider: "wasi", outcome: "passed" })
       }))
 
-    it.effect("fails one that prints something else", () =>
+    it.effect("fails a program that prints something else", () =>
       Effect.gen(function*() {
         const { verdict } = yield* CodeGrader.judge(sums, "print(6)")
         assert.deepInclude(verdict, { provider: "wasi", outcome: "Wrong Answer" })

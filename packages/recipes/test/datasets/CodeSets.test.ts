@@ -4,7 +4,7 @@ import { Effect, Option, Schema } from "effect"
 import { createHash } from "node:crypto"
 import * as HostPython from "../code/HostPython.ts"
 
-/** Rows by hand in each published format: the real files were not at hand. */
+/** Handwritten rows in each published format, because the real files were not available. */
 const rows = {
   deepCoder: {
     problem: "Add two numbers.",
@@ -100,8 +100,8 @@ const expectTask = <Row>(set: CodeSets.CodeSet<Row>, row: unknown) =>
 const isSolvedBy = (tests: CodeTask.Tests, code: string) =>
   CodeGrader.judge(tests, code).pipe(Effect.map(({ passed }) => passed), Effect.provide(HostPython.layer))
 
-describe("a row of DeepCoder", () => {
-  it.effect("has cases of programs, as a list or as two lists", () =>
+describe("a DeepCoder row", () => {
+  it.effect("has program cases, as a list or as two lists", () =>
     Effect.gen(function*() {
       const task = yield* expectTask(CodeSets.deepCoder, rows.deepCoder)
       assert.deepStrictEqual(task.tests, { _tag: "Stdin", cases: [{ input: "2 3\n", output: "5\n" }] })
@@ -112,7 +112,7 @@ describe("a row of DeepCoder", () => {
       })
     }))
 
-  it.effect("has cases of functions, named in the case, in the lists or in the row", () =>
+  it.effect("has function cases, named in the case, in the lists or in the row", () =>
     Effect.gen(function*() {
       const cases = [{ input: "2", output: "4" }]
       const lists = yield* expectTask(CodeSets.deepCoder, rows.tacoFunction)
@@ -131,7 +131,7 @@ describe("a row of DeepCoder", () => {
       assert.deepStrictEqual(inRow.tests, { _tag: "Function", functionName: "double", cases })
     }))
 
-  it.effect("is left out without a question or without tests that can be read", () =>
+  it.effect("is left out if it has no question or no readable tests", () =>
     Effect.gen(function*() {
       for (const row of [{ ...rows.deepCoder, problem: " " }, { ...rows.deepCoder, tests: "[]" }, { problem: "q" }]) {
         assert.isUndefined(yield* taskOf(CodeSets.deepCoder, row))
@@ -139,7 +139,7 @@ describe("a row of DeepCoder", () => {
       assert.isUndefined(yield* taskOf(CodeSets.deepCoder, { ...rows.deepCoder, tests: "not JSON" }))
     }))
 
-  it.effect("is put as upstream puts it", () =>
+  it.effect("has the cookbook's prompt", () =>
     Effect.gen(function*() {
       const digest = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 16)
       const { prompt } = yield* expectTask(CodeSets.deepCoder, { ...rows.deepCoder, problem: "Q" })
@@ -150,8 +150,8 @@ describe("a row of DeepCoder", () => {
     }))
 })
 
-describe("a row of LiveCodeBench", () => {
-  it.effect("has its public tests as examples, and its packed private tests beside them", () =>
+describe("a LiveCodeBench row", () => {
+  it.effect("has its public tests as examples, and its packed private tests in addition", () =>
     Effect.gen(function*() {
       const { examples, id, tests } = yield* expectTask(CodeSets.liveCodeBench, rows.liveCodeBench)
       const shown = { input: "2", output: "4" }
@@ -164,14 +164,14 @@ describe("a row of LiveCodeBench", () => {
       })
     }))
 
-  it.effect("has its private tests as JSON where they are not packed", () =>
+  it.effect("accepts private tests as plain JSON", () =>
     Effect.gen(function*() {
       const row = { ...rows.liveCodeBench, private_test_cases: "[{\"input\": \"1\", \"output\": \"2\"}]" }
       const { tests } = yield* expectTask(CodeSets.liveCodeBench, row)
       assert.strictEqual(tests._tag === "Asserts" ? 0 : tests.cases.length, 2)
     }))
 
-  it("is not unpacked where it is damaged", () => {
+  it("cannot be unpacked if its packed tests are damaged", () => {
     for (const damaged of ["", "!", "eJxrYJnKxg", Buffer.from("no zlib").toString("base64")]) {
       assert.deepStrictEqual(PackedTests.unpack(damaged), Option.none())
     }
@@ -184,7 +184,7 @@ describe.skipIf(!HostPython.isThere)("tests that are assertions", () => {
     { name: "the whole of MBPP", task: expectTask(CodeSets.mbpp, rows.mbppFull), id: "mbpp_601" },
     { name: "HumanEval", task: expectTask(CodeSets.humanEval, rows.humanEval), id: "HumanEval/32" },
     { name: "HumanEval+", task: expectTask(CodeSets.humanEvalPlus, rows.humanEvalPlus), id: "HumanEval/2" }
-  ])("of $name are passed by the reference solution and not by another", ({ id, task }) =>
+  ])("of $name are passed by the reference solution and by no other program", ({ id, task }) =>
     Effect.gen(function*() {
       const { solution = "", tests, ...found } = yield* task
       assert.strictEqual(found.id, id)
@@ -194,7 +194,7 @@ describe.skipIf(!HostPython.isThere)("tests that are assertions", () => {
       assert.isFalse(yield* isSolvedBy(tests, ""))
     }))
 
-  it.effect("put the prompt of MBPP as upstream puts it", () =>
+  it.effect("give MBPP problems the cookbook's prompt", () =>
     Effect.gen(function*() {
       assert.strictEqual(
         (yield* expectTask(CodeSets.mbpp, rows.mbppFull)).prompt,

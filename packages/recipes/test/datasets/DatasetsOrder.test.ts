@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 
 const rows = (length: number) => Array.from({ length }, (_, index) => index)
 
-// What numpy 2.4.6 prints for default_rng(seed).permutation(length), by which datasets shuffles.
+// What numpy 2.4.6 prints for default_rng(seed).permutation(length), which datasets uses to shuffle.
 describe("DatasetsOrder.shuffled", () => {
   it.for(
     [
@@ -19,7 +19,7 @@ describe("DatasetsOrder.shuffled", () => {
     assert.sameMembers([...shuffled], rows(length))
   })
 
-  it("takes the cookbook's seed, 0, unless another is given", () => {
+  it("uses the cookbook's seed, 0, by default", () => {
     assert.deepStrictEqual(DatasetsOrder.shuffled(rows(50)), DatasetsOrder.shuffled(rows(50), 0))
     assert.deepStrictEqual(DatasetsOrder.shuffled([]), [])
   })

@@ -88,7 +88,7 @@ layer(files)("datasets", (it) => {
       assert.deepStrictEqual(call.answers, [{ name: "f", arguments: { x: 1 } }])
     }))
 
-  it.effect("name splits and files that are not there", () =>
+  it.effect("fail with the name of a missing split or file", () =>
     Effect.gen(function*() {
       const noSplit = yield* Effect.flip(Stream.runDrain(Source.rows(MathSets.polaris.source, "test")))
       assert.include(noSplit.message, `has no split "test", expected one of train`)
@@ -98,7 +98,7 @@ layer(files)("datasets", (it) => {
       assert.include(noFile.message, "/nowhere: has no file train.jsonl, train.parquet or train.csv")
     }))
 
-  it.effect("read the hub's shards one after the other, up to the first that is missing", () =>
+  it.effect("read the hub's shards in order, up to the first that is missing", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       const parquet = new URL("../../../files/test/fixtures/parquet/snappy.parquet", import.meta.url).pathname

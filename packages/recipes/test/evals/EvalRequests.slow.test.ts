@@ -9,7 +9,7 @@ interface Seen {
   readonly model: unknown
 }
 
-/** A fetch that notes what it is asked. */
+/** A fetch that records its requests. */
 const noting = (seen: Array<Seen>): typeof fetch => async (input, init) => {
   const request = new Request(input, init)
   const text = await request.text()
@@ -39,7 +39,7 @@ const routed = Effect.runSync(Effect.cached(Effect.suspend(() => {
 })))
 
 describe("the requests of an eval file", () => {
-  it.effect("go to the session of their episode, whatever their address and their model", () =>
+  it.effect("go to the session of their episode, whatever their address and model", () =>
     Effect.gen(function*() {
       yield* routed
       const seen: Array<Seen> = []
@@ -58,7 +58,7 @@ describe("the requests of an eval file", () => {
       ])
     }))
 
-  it.effect("keep episodes apart that run at the same time", () =>
+  it.effect("go to the right session when several episodes run at the same time", () =>
     Effect.gen(function*() {
       yield* routed
       const [one, other]: [Array<Seen>, Array<Seen>] = [[], []]
@@ -72,7 +72,7 @@ describe("the requests of an eval file", () => {
       assert.deepStrictEqual([one, other].map((seen) => seen.map(({ key }) => key)), [["Bearer one"], ["Bearer other"]])
     }))
 
-  it.effect("are left alone outside of an episode, and where they ask no language model", () =>
+  it.effect("are unchanged outside an episode, or if they do not address a language model", () =>
     Effect.gen(function*() {
       yield* routed
       const seen: Array<Seen> = []

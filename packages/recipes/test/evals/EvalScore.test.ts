@@ -9,8 +9,8 @@ const scorer = (name: string, score: (given: EvalModule.Scored) => unknown) => (
 
 const exact = scorer("exact", ({ expected, output }) => output === expected ? 1 : 0)
 
-describe("the score of an output", () => {
-  it.effect("is the mean of its scorers, whose values are its parts", () =>
+describe("the score of an eval's output", () => {
+  it.effect("is the mean of its scorers, and lists their values as parts", () =>
     Effect.gen(function*() {
       const half = scorer("half", async () => ({ score: 0.5, name: "Levenshtein", metadata: { distance: 2 } }))
       assert.deepStrictEqual(yield* EvalScore.of([exact, half], scored), {
@@ -21,7 +21,7 @@ describe("the score of an output", () => {
       })
     }))
 
-  it.effect("is a success where every scorer gives 1", () =>
+  it.effect("is a success if every scorer gives 1", () =>
     Effect.gen(function*() {
       assert.isTrue((yield* EvalScore.of([exact], scored)).success)
       assert.isFalse((yield* EvalScore.of([exact], { ...scored, output: "Cusco" })).success)
@@ -35,7 +35,7 @@ describe("the score of an output", () => {
       assert.include(message, "every scorer gave null")
     }))
 
-  it.effect("shows an output that is no text as JSON", () =>
+  it.effect("shows an output that is not text as JSON", () =>
     Effect.gen(function*() {
       const any = scorer("any", () => 1)
       assert.strictEqual(
@@ -57,7 +57,7 @@ describe("the score of an output", () => {
     { what: "gives text", score: () => "1", found: "\"1\"" },
     { what: "gives nothing", score: () => undefined, found: "undefined" },
     { what: "gives an object without a score", score: () => ({ value: 1 }), found: "{\"value\":1}" }
-  ])("is no score, and not 0, where a scorer $what", ({ found, score }) =>
+  ])("is missing instead of 0 if a scorer $what", ({ found, score }) =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(EvalScore.of([exact, scorer("broken", score)], scored))
       assert.deepInclude(error, { _tag: "NoVerdict", scorer: "broken", found })

@@ -7,7 +7,7 @@ const { formats, isRight, question } = Format
 const words = ["sun", "sea", "tree"]
 const taskOf = (name: string) => formats.flatMap((format) => format.name === name ? [{ ...format, words }] : [])
 
-describe("a list", () => {
+describe("a list in a requested format", () => {
   const rightTexts: ReadonlyArray<readonly [format: string, text: string]> = [
     ["a JSON array", "[\"sun\",\"sea\",\"tree\"]"],
     ["a JSON array", " [ \"sun\", \"sea\", \"tree\" ]\n"],
@@ -40,7 +40,7 @@ describe("the recipe format", () => {
     return yield* build(yield* TestModel.model)
   })
 
-  it.effect("never trains on the lists it is evaluated on, which are the same in every format", () =>
+  it.effect("never trains on evaluation lists, which are the same in every format", () =>
     Effect.gen(function*() {
       const { dataset } = yield* build
       const trained = new Set<string>()

@@ -8,7 +8,7 @@ const play = (...said: ReadonlyArray<string>) =>
   said.reduce((match, text) => Game.play(match, Game.toMove(match) ?? -1, text), Game.begin(ticTacToe))
 
 describe("tic-tac-toe", () => {
-  it("is begun by O, who wins with three in a row", () => {
+  it("is started by O, who wins with three in a row", () => {
     const match = play("[0]", "[3]", "[1]", "[4]", "[2]")
     assert.deepStrictEqual(match.ending, { by: "rules", rewards: [1, -1] })
   })
@@ -25,11 +25,11 @@ describe("tic-tac-toe", () => {
     assert.deepStrictEqual(play("0", said).ending, { by: "illegal_move", player: 1, rewards: [0, -2] })
   })
 
-  it("reads a number in brackets before any other", () => {
+  it("reads a number in brackets before any other number", () => {
     assert.deepStrictEqual(play("I have 3 ideas, but [ 7 ] is best").state.cells[7], 0)
   })
 
-  it("shows board and free cells", () => {
+  it("shows the board and the free cells", () => {
     assert.strictEqual(
       ticTacToe.view(play("4", "0").state, 0),
       "X | 1 | 2\n--+---+--\n3 | O | 5\n--+---+--\n6 | 7 | 8\n\nFree cells: 1, 2, 3, 5, 6, 7, 8. Your move:"

@@ -25,7 +25,7 @@ const { optimal, random } = TicTacToeOpponents
 describe("a perfect opponent", () => {
   it.effect("draws against itself", () => Effect.map(play(optimal, optimal), (reward) => assert.strictEqual(reward, 0)))
 
-  it.effect("never loses on either side, and wins most", () =>
+  it.effect("never loses on either side, and wins most games against a random opponent", () =>
     Effect.gen(function*() {
       const matches = Array.from({ length: 50 }, (_, match) => `${match}`)
       const asO = yield* Effect.forEach(matches, (key) => play(optimal, random(1), key))
@@ -36,7 +36,7 @@ describe("a perfect opponent", () => {
     }))
 })
 
-it.effect("a random opponent makes the same choices for the same key, and others for others", () =>
+it.effect("a random opponent's choices depend only on the key", () =>
   Effect.gen(function*() {
     const keys = Array.from({ length: 20 }, (_, match) => `${match}`)
     const first = yield* Effect.forEach(keys, (key) => play(random(2), random(3), key))
@@ -44,7 +44,7 @@ it.effect("a random opponent makes the same choices for the same key, and others
     assert.isAbove(new Set(first).size, 1)
   }))
 
-it("a board is read as it is shown", () => {
+it("a board is read back from its text", () => {
   const { state } = ["4", "0", "2"].reduce(
     (match, said) => Game.play(match, Game.toMove(match) ?? -1, said),
     Game.begin(ticTacToe)
@@ -62,7 +62,7 @@ describe("the recipe tic-tac-toe", () => {
     return yield* build(yield* TestModel.model)
   })
 
-  it.effect("plays matches of two sides", () =>
+  it.effect("plays matches with two sides", () =>
     Effect.gen(function*() {
       const { dataset } = yield* build
       const groups = yield* dataset.batch(0, 0)
@@ -73,10 +73,10 @@ describe("the recipe tic-tac-toe", () => {
       ])
     }))
 
-  it.effect("has no size of a group to choose", () =>
+  it.effect("has no setting for the group size", () =>
     Effect.sync(() => assert.notProperty(Recipes.ticTacToe.settings.fields, "groupSize")))
 
-  it.effect("lowers its learning rate along a line unless told otherwise, where other recipes keep theirs", () =>
+  it.effect("lowers its learning rate linearly by default, unlike other recipes", () =>
     Effect.sync(() => {
       const scheduleOf = ({ settings }: Pick<Recipe.Recipe, "settings">) =>
         Object.entries(settings.fields).flatMap(([name, field]) =>

@@ -27,7 +27,7 @@ describe("Boxed.extract", () => {
     assert.strictEqual(extracted(text), content)
   })
 
-  it.each(Vectors.of("rl"))("agrees with upstream: $id", ({ expected, text }) => {
+  it.each(Vectors.of("rl"))("agrees with the cookbook: $id", ({ expected, text }) => {
     assert.deepStrictEqual(Boxed.extract(text), expected)
   })
 

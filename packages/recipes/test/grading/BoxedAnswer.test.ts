@@ -3,13 +3,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 
 describe("BoxedAnswer.grade", () => {
-  it("says whether the answer in the box is right, and when there is no box", () => {
+  it("tells whether the boxed answer is right, or that there is no box", () => {
     assert.deepStrictEqual(BoxedAnswer.grade("\\boxed{5.0}", "5"), { _tag: "Correct", answer: "5.0" })
     assert.deepStrictEqual(BoxedAnswer.grade("\\boxed{4}", "5"), { _tag: "Wrong", answer: "4" })
     assert.deepStrictEqual(BoxedAnswer.grade("5", "5"), { _tag: "NoAnswer" })
   })
 
-  it("accepts an equal fraction only where grading is lenient", () => {
+  it("accepts an equal fraction only if grading is lenient", () => {
     assert.strictEqual(BoxedAnswer.grade("\\boxed{2/4}", "1/2")._tag, "Wrong")
     assert.strictEqual(BoxedAnswer.grade("\\boxed{2/4}", "1/2", { lenient: true })._tag, "Correct")
   })

@@ -1,4 +1,4 @@
-/** Answers that are made to take long: deep, long, repetitive or of enormous value. */
+/** Answers designed to take long to grade: deep, long, repetitive or of enormous value. */
 import { Seed } from "@effect-rl/core/environments"
 
 const repeated = (text: string) => (size: number) => text.repeat(size)
@@ -59,7 +59,7 @@ const shapes: ReadonlyArray<(size: number) => string> = [
 
 const sizes = [1, 2, 3, 5, 10, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000, 10_000]
 
-/** `count` pairs of an answer and a reference, drawn from the seed. */
+/** `count` answer and reference pairs, drawn from the seed. */
 export const pairs = (count: number, seed: number): ReadonlyArray<readonly [answer: string, reference: string]> => {
   const draw = <A>(from: ReadonlyArray<A>, ...place: ReadonlyArray<number>) =>
     from[Seed.derive(seed, ...place) % from.length]

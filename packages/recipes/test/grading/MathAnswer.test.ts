@@ -64,7 +64,7 @@ const wrong: ReadonlyArray<Pair> = [
   ["0x10", "16"]
 ]
 
-/** Verdicts of the cookbook that a careful reader would not give. */
+/** Pairs for which the cookbook's verdict is not mathematically right. */
 const asUpstreamErrs: ReadonlyArray<readonly [...Pair, correct: boolean]> = [
   ["x+1/2", "\\frac{x+1}{2}", true],
   ["\\frac{1+\\sqrt5}{2}", "\\frac{\\sqrt5+1}{2}", false],
@@ -86,11 +86,11 @@ describe("MathAnswer.isCorrect", () => {
     assert.isFalse(MathAnswer.isCorrect(answer, reference))
   })
 
-  it.each(asUpstreamErrs)("%s against %s is %s, as upstream says", (answer, reference, correct) => {
+  it.each(asUpstreamErrs)("%s against %s is %s, as in the cookbook", (answer, reference, correct) => {
     assert.strictEqual(MathAnswer.isCorrect(answer, reference), correct)
   })
 
-  it("agrees with the cookbook on every recorded pair but those in the table", () => {
+  it("agrees with the cookbook on every recorded pair except those in the table", () => {
     assert.isAtLeast(MathPairs.pairs.length, 3000)
     const differing = MathPairs.pairs.flatMap(({ candidate, cookbook, reference }) => {
       const ours = MathAnswer.isCorrect(candidate, reference)
@@ -102,7 +102,7 @@ describe("MathAnswer.isCorrect", () => {
     assert.deepStrictEqual(differing, listed)
   })
 
-  it("compares answers of more than a thousand characters as text", () => {
+  it("compares answers longer than a thousand characters as text", () => {
     const long = `${"1+".repeat(600)}1`
     assert.isTrue(MathAnswer.isCorrect(long, ` ${long} `))
     assert.isFalse(MathAnswer.isCorrect(long, "601"))
@@ -115,7 +115,7 @@ describe("MathAnswer.isCorrect", () => {
     }
   })
 
-  it.prop("an answer is right for itself with any white space around it", [Schema.String], ([text]) => {
+  it.prop("accepts an answer as its own reference, with any white space around it", [Schema.String], ([text]) => {
     assert.isTrue(MathAnswer.isCorrect(` ${text}`, text))
   })
 })
@@ -178,7 +178,7 @@ describe("lenient grading", () => {
     assert.isFalse(isCorrect(reference, answer))
   })
 
-  it("accepts every pair that strict grading accepts, and otherwise only pairs of the table", () => {
+  it("accepts every pair that strict grading accepts, and beyond those only pairs of the table", () => {
     const alone = MathPairs.pairs.flatMap(({ candidate, cookbook, mathVerify, reference }) => {
       const accepted = isCorrect(candidate, reference)
       if (MathAnswer.isCorrect(candidate, reference)) assert.isTrue(accepted)
@@ -191,7 +191,7 @@ describe("lenient grading", () => {
   })
 
   it.prop(
-    "a fraction equals itself multiplied above and below by any number",
+    "accepts a fraction with both terms multiplied by the same number",
     [Schema.Int, Schema.Int, Schema.Int],
     ([a, b, by]) => {
       if (b === 0 || by === 0) return

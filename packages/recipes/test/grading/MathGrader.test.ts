@@ -13,7 +13,7 @@ describe("MathGrader", () => {
       assert.isFalse(yield* isCorrect("\\frac13", "0.5"))
     }))
 
-  it.effect("gives the same verdicts in a thread of its own", () =>
+  it.effect("gives the same verdicts in a separate thread", () =>
     Effect.gen(function*() {
       const verdicts = yield* Effect.all([isCorrect("\\frac12", "0.5"), isCorrect("1", "2"), isCorrect("2x", "x*2")], {
         concurrency: "unbounded"
@@ -23,7 +23,7 @@ describe("MathGrader", () => {
 
   const stuck = MathGrader.layerWorker({ deadline: "1 second", file: new URL("./stuckWorker.ts", import.meta.url) })
 
-  it.effect("stops a thread at the deadline, calls its answer wrong and serves the next answer", () =>
+  it.effect("stops a thread at the deadline, grades its answer as wrong and serves the next answer", () =>
     Effect.gen(function*() {
       assert.isTrue(yield* isCorrect("1", "1"))
       const first = yield* Effect.forkChild(isCorrect("stuck", "1"))
@@ -33,7 +33,7 @@ describe("MathGrader", () => {
       assert.isTrue(yield* Fiber.join(second))
     }).pipe(Effect.provide(stuck)))
 
-  it.effect("calls the answer of a thread that ended by itself wrong and serves the next answer", () =>
+  it.effect("grades the answer of a thread that crashed as wrong and serves the next answer", () =>
     Effect.gen(function*() {
       assert.isFalse(yield* isCorrect("crash", "1"))
       assert.isTrue(yield* isCorrect("1", "1"))

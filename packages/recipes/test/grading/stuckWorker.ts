@@ -1,4 +1,4 @@
-/** A grading thread that never answers "stuck", ends at "crash" and finds everything else right. */
+/** A grading thread that never answers "stuck", exits on "crash", and accepts everything else. */
 import { parentPort } from "node:worker_threads"
 
 parentPort?.on("message", ({ answer }: { readonly answer: string }) => {

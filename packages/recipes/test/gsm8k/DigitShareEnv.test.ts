@@ -23,7 +23,7 @@ describe("DigitShareEnv", () => {
     }))
 
   it.prop(
-    "stays between 0 and 1, and is 1 for the reference itself",
+    "gives a share from 0 to 1, and 1 for the reference itself",
     [Schema.String, Schema.Int],
     ([answer, wanted]) => {
       const share = DigitShareEnv.digitShare(answer, String(wanted))

@@ -24,14 +24,14 @@ const problems: ReadonlyArray<Gsm8kRow.Problem> = Array.from({ length: 12 }, (_,
 
 const say = (answer: string) => Script.text(TestModel.tokenizer, `\\boxed{${answer}}<|im_end|>`)
 
-/** Right in every second attempt of a group: a member's seed is its group's plus its index. */
+/** Right in every second attempt of a group, because a member's seed is its group's seed plus its index. */
 const answersHalf = (answerTo: (prompt: string) => Option.Option<string>) =>
   Script.reply(
     TestModel.tokenizer,
     (prompt, { seed = 0 }) => say(seed % 2 === 0 ? Option.getOrElse(answerTo(prompt), () => "none") : "wrong")
   )
 
-/** Right in every second attempt of all. */
+/** Right in every second of all attempts. */
 const alternates = (answerTo: (prompt: string) => Option.Option<string>) =>
   Script.reply(
     TestModel.tokenizer,
@@ -115,7 +115,7 @@ describe("BoxedProblems.task", () => {
       assert.strictEqual(metrics["held_out/episodes"], 10)
     }))
 
-  it.effect("has another fingerprint for groups of another size or prompts of another form, but not for more steps", () =>
+  it.effect("has a fingerprint that depends on the group size and the prompts, but not on the number of steps", () =>
     Effect.gen(function*() {
       const model = yield* TestModel.model
       const fingerprint = (changes: Partial<typeof settings>) =>
@@ -171,7 +171,7 @@ describe("Gsm8kSource.load", () => {
       assert.include(error.message, "row 13")
     }))
 
-  it.effect("names a row without a problem, and a file and a folder without problems", () =>
+  it.effect("names a row without a problem, and a file or folder without problems", () =>
     Effect.gen(function*() {
       const noProblem = yield* Effect.flip(load({ "train.jsonl": [{ question: 3 }] }))
       assert.strictEqual(noProblem._tag, "RowError")
@@ -210,7 +210,7 @@ withRows("the real problems (skipped where shared/data/gsm8k is absent)", () => 
     Effect.provide([NodeServices.layer, noHub])
   )
 
-  it.effect("are 7473 to train and 1319 to evaluate on, each with a number for an answer", () =>
+  it.effect("contain 7473 training and 1319 test problems, each with a number as its answer", () =>
     Effect.gen(function*() {
       const { test, train } = yield* split
       assert.deepStrictEqual([train.length, test.length], [7473, 1319])
@@ -245,7 +245,7 @@ withRows("the real problems (skipped where shared/data/gsm8k is absent)", () => 
       const records = yield* run.pipe(Stream.runCollect, Effect.provide(scripted(sample)))
       const [iteration] = records.filter(RunRecord.guards.Updated)
       assert(iteration !== undefined)
-      // Group means 1, 0.5, −0.1 and 0.9.
+      // The means of the groups are 1, 0.5, −0.1 and 0.9.
       assert.closeTo(iteration.reward?.mean ?? NaN, 0.575, 1e-12)
       assert.closeTo(iteration.reward?.standardError ?? NaN, Math.sqrt(0.7475 / 12), 1e-12)
       assert.lengthOf(iteration.updates, 1)

@@ -18,7 +18,7 @@ describe("Gsm8kRow.finalAnswer", () => {
     assert.strictEqual(Option.getOrNull(Gsm8kRow.finalAnswer(solution)), answer)
   })
 
-  it.each(Vectors.of("final"))("agrees with upstream: $id", ({ expected, text }) => {
+  it.each(Vectors.of("final"))("agrees with the cookbook: $id", ({ expected, text }) => {
     assert.deepStrictEqual(Gsm8kRow.finalAnswer(text), expected)
   })
 })

@@ -6,7 +6,7 @@ import * as TestModel from "../TestModel.ts"
 
 const answer = "1"
 
-/** The tokens of a prompt about nothing: one per character of the template and of what every problem is asked for. */
+/** The token count of a prompt with an empty problem: one per character of the template and of the fixed instructions. */
 const frame = Effect.flatMap(
   TestModel.model,
   ({ renderer }) =>

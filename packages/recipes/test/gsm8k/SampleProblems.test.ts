@@ -4,17 +4,17 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 
-describe("the made-up word problems", () => {
+describe("the generated word problems", () => {
   const load = Gsm8kSource.load("sample").pipe(Effect.provide([NodeServices.layer, Layer.mock(Hub.Hub, {})]))
 
-  it.effect("need no folder and no hub, and none is asked in both parts", () =>
+  it.effect("need neither a folder nor the hub, and no problem is in both parts", () =>
     Effect.gen(function*() {
       const { test, train } = yield* load
       assert.deepStrictEqual([train.length, test.length], [96, 32])
       yield* Split.disjoint(train, test)
     }))
 
-  it.effect("have the answers that their numbers give", () =>
+  it.effect("have the answers that follow from their numbers", () =>
     Effect.gen(function*() {
       const { test, train } = yield* load
       for (const { answer, question } of [...train, ...test]) {

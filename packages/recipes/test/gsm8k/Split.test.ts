@@ -14,7 +14,7 @@ describe("Split.disjoint", () => {
       assert.deepStrictEqual([questionsOf(train), questionsOf(test)], [["a", "b"], ["c"]])
     }))
 
-  it.effect("names the rows of a problem in both parts, ignoring white space and case", () =>
+  it.effect("names the rows of a problem that is in both parts, ignoring white space and case", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Split.disjoint(problems("a", "How many?"), problems("c", "d", "how  many? ")))
       assert.strictEqual(error._tag, "Overlap")
@@ -26,7 +26,7 @@ describe("Split.disjoint", () => {
 describe("Split.holdOut", () => {
   const many = problems(...Array.from({ length: 300 }, (_, index) => `Question ${index}?`))
 
-  it.effect("holds out as many as asked for, and the same ones whatever their order", () =>
+  it.effect("holds out the requested number of questions, the same ones in any order", () =>
     Effect.gen(function*() {
       const split = yield* Split.holdOut(many, 200)
       const reversed = yield* Split.holdOut(many.toReversed(), 200)
@@ -44,7 +44,7 @@ describe("Split.holdOut", () => {
     }))
 
   it.effect.prop(
-    "no question is in both parts",
+    "never puts a question in both parts",
     [Schema.Array(Schema.String)],
     ([questions]) =>
       Effect.gen(function*() {

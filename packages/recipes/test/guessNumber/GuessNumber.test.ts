@@ -15,7 +15,7 @@ const sampled = (text: string): Sampling.SampledTokens => {
   return { tokens, logprobs: new Float32Array(tokens.length), stopReason: "stop" }
 }
 
-/** Says these in turn, the last again and again. */
+/** A policy that gives these answers in turn and repeats the last one. */
 const play = (answer: number, size: GuessNumberEnv.Size, ...texts: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const shown: Array<string> = []
@@ -36,8 +36,8 @@ const play = (answer: number, size: GuessNumberEnv.Size, ...texts: ReadonlyArray
     return { rewards: trajectory.transitions.map(({ reward }) => reward), shown, trajectory }
   })
 
-describe("guessing a number", () => {
-  it.effect("is answered with too low, too high and correct", () =>
+describe("the number-guessing environment", () => {
+  it.effect("answers with too low, too high and correct", () =>
     Effect.gen(function*() {
       const { rewards, trajectory } = yield* play(700, standard, "Guess: 512", "Guess: 800", "Guess: 700")
       assert.deepStrictEqual(rewards, [0, 0, 1])
@@ -49,21 +49,21 @@ describe("guessing a number", () => {
       assert.deepStrictEqual(trajectory.stopReason, Option.some("completed"))
     }))
 
-  it.effect("is over after ten turns", () =>
+  it.effect("ends after ten turns", () =>
     Effect.gen(function*() {
       const { rewards, trajectory } = yield* play(700, standard, "Guess: 1")
       assert.strictEqual(rewards.length, 10)
       assert.deepStrictEqual(trajectory.stopReason, Option.some("max_turns"))
     }))
 
-  it.effect("may be of another size", () =>
+  it.effect("supports other ranges and numbers of turns", () =>
     Effect.gen(function*() {
       const { rewards, shown } = yield* play(7, { range: 16, maxTurns: 2 }, "Guess: 12", "Guess: 3", "Guess: 7")
       assert.include(shown[0], "Find a whole number between 0 and 16.")
       assert.deepStrictEqual(rewards, [0, 0])
     }))
 
-  it.effect("keeps the numbers that no answer excludes", () =>
+  it.effect("tracks the numbers that are still possible", () =>
     Effect.gen(function*() {
       const said = ["Guess: 12", "I think 5", "Guess: 3", "Guess: 1"]
       const { shown } = yield* play(7, { range: 16, maxTurns: 5 }, ...said)
@@ -76,7 +76,7 @@ describe("guessing a number", () => {
       ])
     }))
 
-  it.effect("shows the player's messages under the role player, never as the assistant's", () =>
+  it.effect("shows the model's own messages under the role player, never as the assistant's", () =>
     Effect.gen(function*() {
       const { shown } = yield* play(700, standard, "Guess: 512", "Guess: 700")
       const [first = "", second = ""] = shown
@@ -102,14 +102,14 @@ describe("guessing a number", () => {
     ["Guess: ", -1],
     ["", -1]
   ]
-  it.effect.each(readings)("reads as upstream: %j earns %i", ([said, reward]) =>
+  it.effect.each(readings)("parses guesses like the cookbook: %j earns %i", ([said, reward]) =>
     Effect.gen(function*() {
       const { rewards } = yield* play(7, standard, said)
       assert.strictEqual(rewards[0], reward)
     }))
 })
 
-describe("laws", () => {
+describe("the laws of the number-guessing environment", () => {
   const makeEnv = (seed: number) =>
     Effect.map(Effect.orDie(TestModel.model), (model) => GuessNumberEnv.make(model, seed))
   const options = {
@@ -130,7 +130,7 @@ describe("the recipe guess-number", () => {
     return yield* build(yield* TestModel.model)
   })
 
-  it.effect("asks upstream's numbers in upstream's order, in 28 full batches", () =>
+  it.effect("uses the cookbook's numbers in its order, in 28 full batches", () =>
     Effect.gen(function*() {
       const { dataset } = yield* build
       assert.strictEqual(dataset.length, 28)

@@ -19,7 +19,7 @@ const seed = 5
 const directory = Directory.make(seed)
 const roomOf = (name: string) => directory.find((entry) => entry.name === name)?.room ?? ""
 
-/** Asks for Ada Bell's room and is told these in turn, the last again and again. */
+/** A model that asks for Ada Bell's room, gives these answers in turn and repeats the last one. */
 const play = (...texts: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const env = yield* LookupEnv.make({ model: yield* TestModel.model, name: "Ada Bell", seed })
@@ -30,8 +30,8 @@ const play = (...texts: ReadonlyArray<string>) =>
     )
   })
 
-describe("a search", () => {
-  it("finds one person by the whole name, whatever the case and the order of the words", () => {
+describe("a directory search", () => {
+  it("finds one person by the full name, in any case and word order", () => {
     const found = [{ name: "Ada Bell", room: roomOf("Ada Bell") }]
     for (const query of ["Ada Bell", " ada  BELL ", "Bell Ada"]) {
       assert.deepStrictEqual(Directory.search(directory, query, 0), found)
@@ -50,8 +50,8 @@ describe("a search", () => {
   })
 })
 
-describe("a lookup", () => {
-  it.effect("earns 1 for the room that was found", () =>
+describe("the lookup environment", () => {
+  it.effect("gives reward 1 for the room that was found", () =>
     Effect.gen(function*() {
       const { stepReward, stopReason, transitions } = yield* play(call("Ada Bell"), `Room ${roomOf("Ada Bell")}`)
       assert.strictEqual(stepReward, 1)
@@ -60,12 +60,12 @@ describe("a lookup", () => {
       assert.deepInclude(transitions.at(-1)?.metrics, { correct: EnvMetric.rate(true), searched: EnvMetric.rate(true) })
     }))
 
-  it.effect.each([roomOf("Ada Cook"), "I am not sure.", ""])("earns nothing for %j", (said) =>
+  it.effect.each([roomOf("Ada Cook"), "I am not sure.", ""])("gives reward 0 for %j", (said) =>
     Effect.gen(function*() {
       assert.strictEqual((yield* play(call("Ada Bell"), said)).stepReward, 0)
     }))
 
-  it.effect("is over after three turns", () =>
+  it.effect("ends after three turns", () =>
     Effect.gen(function*() {
       const { stepReward, stopReason, transitions } = yield* play(call("Ada"))
       assert.deepStrictEqual([stepReward, transitions.length], [0, 3])
@@ -73,7 +73,7 @@ describe("a lookup", () => {
     }))
 })
 
-describe("laws", () => {
+describe("the laws of the lookup environment", () => {
   const makeEnv = (seed: number) =>
     Effect.flatMap(TestModel.model, (model) => LookupEnv.make({ model, name: "Ada Bell", seed })).pipe(Effect.orDie)
   const options = {
@@ -91,7 +91,7 @@ describe("the recipe lookup", () => {
     return yield* build(yield* TestModel.model)
   })
 
-  it.effect("never asks in training for people it is evaluated on", () =>
+  it.effect("never asks in training about people from the evaluation", () =>
     Effect.gen(function*() {
       const { dataset } = yield* build
       for (let index = 0; index < dataset.length; index++) {

@@ -22,7 +22,7 @@ describe("MathSource.load", () => {
   const load = (files: Readonly<Record<string, ReadonlyArray<unknown>>>) =>
     Effect.flatMap(folderOf(files), MathSource.load).pipe(Effect.provide([NodeServices.layer, noHub]))
 
-  it.effect("does not train on problems that it is evaluated on, or that have no boxed answer", () =>
+  it.effect("excludes evaluation problems and problems without a boxed answer from training", () =>
     Effect.gen(function*() {
       const { test, train } = yield* load({
         "train.jsonl": [
@@ -36,7 +36,7 @@ describe("MathSource.load", () => {
       assert.deepStrictEqual(test, [{ question: "What is 2 + 2?", answer: "4" }])
     }))
 
-  it.effect("names the folder and the file that are not there", () =>
+  it.effect("names a missing folder or file", () =>
     Effect.gen(function*() {
       const { message } = yield* Effect.flip(load({ "train.jsonl": [solved("What is 1 + 1?", "2")] }))
       assert.include(message, "has no file test.jsonl, test.parquet or test.csv")
@@ -44,7 +44,7 @@ describe("MathSource.load", () => {
       assert.include(none.message, "has no problem with an answer in its split \"test\"")
     }))
 
-  it.effect("names the alternatives where the hub cannot be reached", () =>
+  it.effect("names the alternatives if the hub cannot be reached", () =>
     Effect.gen(function*() {
       const reason = new HubError.Offline({ detail: "cannot be reached" })
       const offline = Effect.fail(new HubError.HubError({ resource: "datasets/MATH", reason }))
@@ -64,7 +64,7 @@ describe("MathSource.deepMath and MathSource.polaris", () => {
   const test = [solved("What is 2 + 2?", "4")]
   const held = { question: "What is 2 + 2?", answer: "4" }
 
-  it.effect("train on a folder's problems without those that they are evaluated on", () =>
+  it.effect("train on a folder's problems except those in its evaluation part", () =>
     Effect.gen(function*() {
       const deepMath = yield* folderOf({
         "train.jsonl": [
@@ -82,7 +82,7 @@ describe("MathSource.deepMath and MathSource.polaris", () => {
       assert.deepStrictEqual(yield* MathSource.polaris(polaris), expected)
     }).pipe(Effect.provide([NodeServices.layer, noHub])))
 
-  it.effect("name the alternatives where the hub cannot be reached", () =>
+  it.effect("name the alternatives if the hub cannot be reached", () =>
     Effect.gen(function*() {
       const reason = new HubError.Offline({ detail: "cannot be reached" })
       const offline = Effect.fail(new HubError.HubError({ resource: "datasets/polaris", reason }))
@@ -93,17 +93,17 @@ describe("MathSource.deepMath and MathSource.polaris", () => {
     }))
 })
 
-describe("the made-up problems of math", () => {
+describe("the generated math problems", () => {
   const load = MathSource.load("sample").pipe(Effect.provide([NodeServices.layer, noHub]))
 
-  it.effect("need no folder and no hub, and none is asked in both parts", () =>
+  it.effect("need neither a folder nor the hub, and no problem is in both parts", () =>
     Effect.gen(function*() {
       const { test, train } = yield* load
       assert.deepStrictEqual([train.length, test.length], [96, 32])
       yield* Split.disjoint(train, test)
     }))
 
-  it.effect("have the answers that their numbers give", () =>
+  it.effect("have the answers that follow from their numbers", () =>
     Effect.gen(function*() {
       const { test, train } = yield* load
       for (const { answer, question } of [...train, ...test]) {

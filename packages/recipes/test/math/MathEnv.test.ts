@@ -6,7 +6,7 @@ import { createHash } from "node:crypto"
 import * as TestModel from "../TestModel.ts"
 
 describe("MathEnv", () => {
-  it("shows upstream's worked example to the byte", () => {
+  it("renders the cookbook's worked example byte for byte", () => {
     const [question, answer] = MathEnv.strawberry.map(Message.text)
     assert.strictEqual(question, "How many r's are in strawberry? Write your answer in \\boxed{} format.")
     const example = answer ?? ""

@@ -1,4 +1,4 @@
-/** The prompt of tinker-cookbook's tutorial 05, whose length and stop it prints. */
+/** The prompt of tinker-cookbook's tutorial 05, which prints the prompt's length and stop token. */
 import { ModelInput } from "@effect-rl/core/backend"
 import * as Qwen35 from "@effect-rl/core/renderers/qwen/Qwen35"
 import { HuggingFaceTokenizer } from "@effect-rl/files"
@@ -8,12 +8,12 @@ import { Effect } from "effect"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** What `packages/files/scripts/tokenizers/qwen3_5.py` writes. */
+/** The fixture that `packages/files/scripts/tokenizers/qwen3_5.py` writes. */
 const file = join(process.env["EFFECT_RL_TOKENIZERS"] ?? "EFFECT_RL_TOKENIZERS", "qwen3_5", "tokenizer.json")
 const isThere = existsSync(file)
 
 describe.runIf(isThere)(`tutorial 05${isThere ? "" : ` (skipped: no ${file})`}`, () => {
-  it.effect("asks in 27 tokens and stops at 248046", () =>
+  it.effect("has a prompt of 27 tokens and the stop token 248046", () =>
     Effect.gen(function*() {
       const tokenizer = yield* HuggingFaceTokenizer.fromJson("Qwen/Qwen3.5-4B", JSON.parse(readFileSync(file, "utf8")))
       const model = { renderer: yield* Qwen35.qwen35(tokenizer) }

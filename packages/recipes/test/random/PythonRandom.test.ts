@@ -4,24 +4,24 @@ import { assert, describe, it } from "@effect/vitest"
 
 // What CPython 3 prints.
 describe("PythonRandom", () => {
-  it("samples as random.Random(0).sample(range(1024), 1024)", () => {
+  it("matches random.Random(0).sample(range(1024), 1024)", () => {
     const sample = Array.from(PythonRandom.sample(0, 1024))
     assert.deepStrictEqual(sample.slice(0, 8), [788, 776, 911, 430, 41, 265, 988, 523])
     assert.deepStrictEqual(sample.slice(921, 926), [924, 389, 81, 284, 710])
   })
 
-  it("takes a negative seed for its magnitude", () => {
+  it("ignores the sign of the seed", () => {
     assert.deepStrictEqual(PythonRandom.sample(-7, 20), PythonRandom.sample(7, 20))
   })
 
-  it.for([17, 100])("keeps what it draws from (%i)", (length) => {
+  it.for([17, 100])("draws a permutation of its range (%i)", (length) => {
     const all = Array.from({ length }, (_, index) => index)
     assert.sameMembers(Array.from(PythonRandom.sample(length, length)), all)
     assert.notDeepEqual(PythonRandom.sample(2 ** 40 + 5, length), PythonRandom.sample(5, length))
   })
 })
 
-it("MersenneTwister is seeded as NumPy's RandomState too", () => {
+it("MersenneTwister can also be seeded like NumPy's RandomState", () => {
   const next = MersenneTwister.fromSeed(0)
   assert.deepStrictEqual([next(), next()], [2357136044, 2546248239])
 })

@@ -8,7 +8,7 @@ const lacks = Providers.all.find(({ name }) => name === "bubblewrap")?.lacks
 
 const title = `a terminal in bubblewrap${lacks === undefined ? "" : ` (skipped: ${lacks})`}`
 
-/** Right where the file of the task says so. */
+/** A test that passes if the task's file has the right content. */
 const hello = `
 cd "$(dirname "$0")" && . ./lib.sh
 cd /app
@@ -33,7 +33,7 @@ const told = (transitions: ReadonlyArray<{ readonly logs: Readonly<Record<string
 
 describe.skipIf(lacks !== undefined)(title, () => {
   layer(Sandbox.Sandbox.layerBubblewrap(), { excludeTestServices: true })((it) => {
-    it.effect("keeps files over the commands of an episode, and judges them", () =>
+    it.effect("keeps files across the commands of an episode, and judges them", () =>
       Effect.gen(function*() {
         const { stepReward, transitions } = yield* Terminal.play(
           { task },
@@ -47,12 +47,12 @@ describe.skipIf(lacks !== undefined)(title, () => {
         ])
       }))
 
-    it.effect("earns nothing where nothing was done", () =>
+    it.effect("gives reward 0 if nothing was done", () =>
       Effect.gen(function*() {
         assert.strictEqual((yield* Terminal.play({ task })).stepReward, 0)
       }))
 
-    it.effect("hides the tests from the agent, and what it plants from the tests", () =>
+    it.effect("hides the tests from the agent, and the agent's planted files from the tests", () =>
       Effect.gen(function*() {
         const { stepReward, transitions } = yield* Terminal.play(
           { task },
@@ -67,7 +67,7 @@ describe.skipIf(lacks !== undefined)(title, () => {
         assert.include(told(transitions)[0], "\"stdout\": \"end\\n\"")
       }))
 
-    it.effect("ends a command that takes too long, and goes on", () =>
+    it.effect("ends a command that takes too long, and continues the episode", () =>
       Effect.gen(function*() {
         const { stepReward, transitions } = yield* Terminal.play(
           { task, commandTimeout: "1 second" },
@@ -87,14 +87,14 @@ describe.skipIf(lacks !== undefined)(title, () => {
         assert.deepStrictEqual(yield* reward(test, make), { reward: 1, outcome: "passed" })
       }))
 
-    it.effect("hands files over whose names have an end of a line, or begin with a hyphen", () =>
+    it.effect("copies files whose names contain a line break or start with a hyphen", () =>
       Effect.gen(function*() {
         const test = "[ \"$(./-r)$(cat $'a\\nb')\" = xyes ] && echo 1 > /logs/verifier/reward.txt"
         const make = "printf '#!/bin/sh\\nprintf x\\n' > ./-r; chmod +x ./-r; echo yes > $'a\\nb'"
         assert.deepStrictEqual(yield* reward(test, make), { reward: 1, outcome: "passed" })
       }))
 
-    it.effect("takes the verdict of the tests over what their programs write after them", () =>
+    it.effect("trusts the verdict of the tests over later writes of the programs they started", () =>
       Effect.gen(function*() {
         const test = "./answer; echo 0 > /logs/verifier/reward.txt"
         const make = "printf '#!/bin/sh\\n(sleep 1; echo 1 > /logs/verifier/reward.txt) &\\n' > answer; chmod +x answer"
@@ -109,7 +109,7 @@ describe.skipIf(lacks !== undefined)(title, () => {
         test: "echo 1 > a; ln -s $PWD/a /logs/verifier/reward.txt",
         outcome: "No Verdict"
       }
-    ])("earns nothing by $what", ({ outcome, test }) =>
+    ])("gives reward 0 for $what", ({ outcome, test }) =>
       Effect.gen(function*() {
         const base = Terminal.task(test)
         const { stepReward, transitions } = yield* Terminal.play({
@@ -119,7 +119,7 @@ describe.skipIf(lacks !== undefined)(title, () => {
         assert.strictEqual(transitions.at(-1)?.score?.verdict?.outcome, outcome)
       }))
 
-    it.effect("earns nothing with a file where the folder was, and with more files than are taken over", () =>
+    it.effect("gives reward 0 if the folder became a file, or if the agent left too many files", () =>
       Effect.gen(function*() {
         const test = "echo 1 > /logs/verifier/reward.txt"
         for (const mischief of ["cd ~; rm -r workdir; echo > workdir", "seq 600 | xargs -I{} sh -c 'echo {} > {}'"]) {

@@ -16,7 +16,7 @@ const build = Effect.fnUntraced(function*(options: Partial<HarborRecipe.Options>
 })
 
 layer(Layer.merge(NodeServices.layer, sandbox))("a recipe of tasks in Harbor's format", (it) => {
-  it.effect("never trains on tasks of the evaluation", () =>
+  it.effect("never trains on evaluation tasks", () =>
     Effect.gen(function*() {
       const { dataset, evaluators } = yield* build({ heldOut: 1 })
       const keys = new Set<string>()
@@ -27,7 +27,7 @@ layer(Layer.merge(NodeServices.layer, sandbox))("a recipe of tasks in Harbor's f
       assert.strictEqual(evaluators.length, 1)
     }))
 
-  it.effect("knows the reference solutions as commands, and when one has run", () =>
+  it.effect("knows the reference solutions as commands, and says when one has run", () =>
     Effect.gen(function*() {
       const { answerTo } = yield* build()
       const prompt = "Write the line `hello` to the file `greeting.txt`, and nothing else."
@@ -46,13 +46,13 @@ layer(Layer.merge(NodeServices.layer, sandbox))("a recipe of tasks in Harbor's f
       assert.include(String(error), "heldOut is 3, expected fewer than the 3 tasks, so that one is left to train on")
     }))
 
-  it.effect("names the image of a task that needs one", () =>
+  it.effect("names the Docker image that a task needs", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(build({ images: [] }))
       assert.include(String(error), "repair-script: needs the Docker image debian:12-slim")
     }))
 
-  it.effect("fails where a task has MCP servers and the sandbox starts none, before anything is sampled", () =>
+  it.effect("fails before sampling if a task has MCP servers and the sandbox cannot start any", () =>
     Effect.gen(function*() {
       const served = new URL("../fixtures/harbor-servers", import.meta.url).pathname
       const error = yield* Effect.flip(build({ tasks: served }))
@@ -62,7 +62,7 @@ layer(Layer.merge(NodeServices.layer, sandbox))("a recipe of tasks in Harbor's f
       )
     }))
 
-  it.effect("fails where the sandbox has no shell, before anything is sampled", () =>
+  it.effect("fails before sampling if the sandbox has no shell", () =>
     Effect.gen(function*() {
       const place = yield* Sandbox.Sandbox
       const python = { ...place, capabilities: { ...place.capabilities, runtimes: ["python" as const] } }

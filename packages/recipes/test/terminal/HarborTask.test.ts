@@ -6,7 +6,7 @@ import { Effect, FileSystem, Path } from "effect"
 
 const fixtures = new URL("../fixtures/harbor", import.meta.url).pathname
 
-/** The folder of a task with these files in place of the usual ones. */
+/** A task folder with these files added to or replacing the usual ones. */
 const folder = Effect.fnUntraced(function*(files: Readonly<Record<string, string>>) {
   const fs = yield* FileSystem.FileSystem
   const { dirname, join } = yield* Path.Path
@@ -22,7 +22,7 @@ const folder = Effect.fnUntraced(function*(files: Readonly<Record<string, string
 const read = (files: Readonly<Record<string, string>>, images: ReadonlyArray<string> = []) =>
   Effect.flatMap(folder(files), (path) => HarborTask.read(path, { images })).pipe(Effect.scoped)
 
-/** The message of a refusal, after the path of the folder. */
+/** The message of an error, without the path of the folder. */
 const refusal = (files: Readonly<Record<string, string>>, images: ReadonlyArray<string> = []) =>
   Effect.map(Effect.flip(read(files, images)), ({ _tag, message }) => `${_tag}${message.replace(/^.*?\/task:/, ":")}`)
 
@@ -47,7 +47,7 @@ layer(NodeServices.layer)("a task in Harbor's format", (it) => {
       assert.deepStrictEqual(repair?.solution?.map(({ path }) => path), ["repair.sed", "solve.sh"])
     }))
 
-  it.effect("has two gibibytes of memory, ten minutes for tests and no time limit unless it says so", () =>
+  it.effect("defaults to two gibibytes of memory, ten minutes for tests and no time limit", () =>
     Effect.gen(function*() {
       const task = yield* read({})
       assert.deepStrictEqual([task.memory, task.tests.timeout, task.timeout, task.solution], [
@@ -70,7 +70,7 @@ args = ["--read-only", "/app"]`
       assert.deepStrictEqual(task.servers, [{ name: "files", command: ["files-server", "--read-only", "/app"] }])
     }))
 
-  it.effect("is copied as its Dockerfile says", () =>
+  it.effect("has the files that its Dockerfile copies", () =>
     Effect.gen(function*() {
       const task = yield* read({
         "environment/Dockerfile": `FROM debian:12-slim
@@ -173,7 +173,7 @@ COPY ./code ./`,
       assert.strictEqual(found.slice(0, message.length), message)
     }))
 
-  it.effect("is refused without tests, and a folder without tasks", () =>
+  it.effect("is refused without tests, and so is a folder without tasks", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const root = yield* folder({})

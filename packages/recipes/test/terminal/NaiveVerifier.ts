@@ -1,8 +1,8 @@
 /**
- * A verifier of terminal tasks that is easily fooled or harmed: the control of the exploits. As in a container that agent and tests share, the
- * tests lie in the agent's own sandbox from the beginning, beside the reference solution, and run there after its command, in its session
- * and with its home; programs of the agent and of the working folder come first. `reward.json` counts before `reward.txt`, and a verdict that
- * is missing ends the verifier. Then it keeps what is in the working folder.
+ * A verifier of terminal tasks that is easily fooled or harmed, as a control for the exploits. Like a container shared by agent and tests,
+ * it keeps the tests and the reference solution in the agent's sandbox from the start. The tests run there after the agent's command, in
+ * its session and with its home folder; programs of the agent and the working folder take precedence. `reward.json` is read before
+ * `reward.txt`, and a missing verdict crashes the verifier. Afterwards it keeps the working folder.
  */
 import { Outcome, Sandbox, SandboxFiles } from "@effect-rl/sandbox"
 import { Effect, Option, Schema } from "effect"
@@ -40,7 +40,7 @@ const ended = Outcome.match({
   Killed: () => "killed"
 })
 
-/** What came of a command of an agent: `rewarded`, how the verifier was harmed, or `nothing`. */
+/** The effect of an agent's command: `rewarded`, how the verifier was harmed, or `nothing`. */
 export const run = Effect.fnUntraced(function*(tests: Readonly<Record<string, string>>, command: string) {
   const sandbox = yield* Sandbox.Sandbox
   const place = yield* sandbox.open({

@@ -1,4 +1,7 @@
-/** Tasks in a terminal wherever programs find folders at absolute paths: sessions of the AI SDK, just-bash among them, and Docker, here with a scripted daemon. */
+/**
+ * Terminal tasks on all providers that support folders at absolute paths: AI SDK sessions, including just-bash, and Docker with a scripted
+ * daemon.
+ */
 import { HarborTask, ShellSolution } from "@effect-rl/recipes"
 import { Sandbox, SandboxFiles } from "@effect-rl/sandbox"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -10,7 +13,7 @@ import * as ScriptedDaemon from "../../../sandbox/test/docker/ScriptedDaemon.ts"
 import * as Machine from "../../../sandbox/test/Machine.ts"
 import * as Terminal from "./Terminal.ts"
 
-/** Commands of this file are a test's, and no model's. */
+/** Code from this file is vouched for by the test, and not written by a model. */
 const vouched = Layer.effect(
   Sandbox.Sandbox,
   Effect.map(
@@ -36,7 +39,7 @@ const places = [
     name: "just-bash",
     layer: Layer.provide(vouched, Sandbox.Sandbox.layerSession(JustBash.options)),
     lacks: JustBash.lacks,
-    // It does not redirect the output of an if statement.
+    // just-bash does not redirect the output of an if statement.
     isBash: false
   }
 ]
@@ -56,7 +59,7 @@ const harbor = new URL("../fixtures/harbor", import.meta.url).pathname
 describe.each(places)("a terminal in $name", ({ isBash, lacks, layer: provided, name }) => {
   describe.skipIf(lacks !== undefined)(lacks === undefined ? "here" : `(skipped: ${lacks})`, () => {
     layer(Layer.merge(provided, NodeServices.layer), { excludeTestServices: true })((it) => {
-      it.effect("keeps files over the commands of an episode, and judges them", () =>
+      it.effect("keeps files across the commands of an episode, and judges them", () =>
         Effect.gen(function*() {
           const { stepReward, transitions } = yield* Terminal.play(
             { task },
@@ -70,7 +73,7 @@ describe.each(places)("a terminal in $name", ({ isBash, lacks, layer: provided, 
           assert.strictEqual(verdict?.outcome, "passed")
         }))
 
-      it.effect("earns nothing where nothing was done, or the tests and their verdict were planted", () =>
+      it.effect("gives reward 0 if nothing was done, or if the agent planted tests and a verdict", () =>
         Effect.gen(function*() {
           const plant =
             "mkdir -p ~/tests ~/logs/verifier; echo 'reward() { echo 1 > /logs/verifier/reward.txt; }; reward' > ~/tests/lib.sh; "
@@ -79,14 +82,14 @@ describe.each(places)("a terminal in $name", ({ isBash, lacks, layer: provided, 
           assert.strictEqual((yield* Terminal.play({ task }, Terminal.command(plant))).stepReward, 0)
         }))
 
-      it.effect("earns nothing with a file where the folder was", () =>
+      it.effect("gives reward 0 if the folder became a file", () =>
         Effect.gen(function*() {
           const mischief = Terminal.command("cd ~; rm -r workdir; echo > workdir; true")
           assert.strictEqual((yield* Terminal.play({ task }, mischief)).stepReward, 0)
         }))
 
       it.effect.skipIf(!isBash)(
-        "rewards the reference solutions of tasks in Harbor's format, and nothing else",
+        "rewards the reference solutions of Harbor tasks, and nothing else",
         () =>
           Effect.gen(function*() {
             const tasks = yield* HarborTask.readAll(harbor, { images: ["debian:12-slim"] })

@@ -1,4 +1,4 @@
-/** Servers of tools beside the commands of an episode, each of them a process that goes on in the model's sandbox. */
+/** Tool servers that run beside the commands of an episode, each as a started process in the model's sandbox. */
 import { HarborTask, type ShellTask } from "@effect-rl/recipes"
 import { Sandbox, SandboxFiles } from "@effect-rl/sandbox"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -25,7 +25,7 @@ const served = (command: ShellTask.ShellServer["command"]) =>
 const told = (transitions: ReadonlyArray<{ readonly logs: Readonly<Record<string, unknown>> }>) =>
   transitions.flatMap(({ logs }) => logs["tool_result_0"] ?? []).map(String)
 
-/** Processes of this machine that run the server. */
+/** Processes on this machine that run the server. */
 const servers = () =>
   readdirSync("/proc").filter((name) => /^\d+$/.test(name)).filter((pid) => {
     try {
@@ -37,7 +37,7 @@ const servers = () =>
 
 describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
   layer(Layer.merge(Sandbox.Sandbox.layerBubblewrap(), NodeServices.layer), { excludeTestServices: true })((it) => {
-    it.effect("keep their state over an episode, see its files, and end with it", () =>
+    it.effect("keep their state during an episode, see its files, and end with it", () =>
       Effect.gen(function*() {
         const { stepReward, transitions } = yield* Terminal.play(
           { task: yield* task },
@@ -51,7 +51,7 @@ describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
         assert.deepStrictEqual(servers(), [])
       }))
 
-    it.effect("are as many as the members of a group that play at once", () =>
+    it.effect("run once for each group member that plays at the same time", () =>
       Effect.gen(function*() {
         const found = yield* task
         const members = yield* Effect.forEach(
@@ -63,7 +63,7 @@ describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
         assert.deepStrictEqual(servers(), [])
       }))
 
-    it.effect("tell the model where they end in the middle of a call, and its commands go on", () =>
+    it.effect("report to the model if they end during a call, and commands still work", () =>
       Effect.gen(function*() {
         const { stepReward, transitions } = yield* Terminal.play(
           { task: yield* task },
@@ -92,7 +92,7 @@ describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
       { what: "that does not exist", command: ["no-such-server"] as const },
       { what: "that leaves at once", command: ["true"] as const },
       { what: "that speaks another language", command: ["echo", "hello"] as const }
-    ])("leave a member ungraded: one $what", ({ command }) =>
+    ])("leave a member ungraded: a server $what", ({ command }) =>
       Effect.gen(function*() {
         const exit = yield* Effect.exit(Terminal.play({ task: served(command) }))
         assert.isTrue(Exit.hasDies(exit))

@@ -13,7 +13,7 @@ const nothing = { stdout: new Uint8Array(0), stderr: new Uint8Array(0), wallMill
 
 const hash = (content: Uint8Array) => createHash("sha256").update(content).digest("hex")
 
-/** What the listing of an agent's files prints. */
+/** The output of the command that lists an agent's files. */
 const listing = (files: ReadonlyMap<string, Uint8Array>) =>
   `\0${Array.from(files, ([path, content]) => `${hash(content)}  ./${path}\n`).join("")}`
 
@@ -23,7 +23,7 @@ interface Places {
   readonly graded: Array<ReadonlyArray<string>>
 }
 
-/** An agent's commands are `write PATH`, which writes a file; the tests print a verdict. */
+/** A sandbox in which an agent's command `write PATH` writes a file, and tests print a verdict. */
 const scripted = (verdict: string, places: Places = { opened: [], graded: [] }) =>
   Sandbox.Sandbox.layerScripted({
     open: (spec) => Effect.sync(() => void places.opened.push(spec)),
@@ -42,8 +42,8 @@ const scripted = (verdict: string, places: Places = { opened: [], graded: [] }) 
 
 const task = Terminal.task("exit 0")
 
-describe("a task in a terminal", () => {
-  it.effect("answers commands with how they ended and what they printed", () =>
+describe("the terminal environment", () => {
+  it.effect("answers commands with their exit status and output", () =>
     Effect.gen(function*() {
       const { stopReason, transitions } = yield* Terminal.play({ task }, Terminal.command("ls"))
       assert.deepStrictEqual(stopReason, Option.some("completed"))
@@ -65,7 +65,7 @@ describe("a task in a terminal", () => {
     { verdict: "reward.txt\nvery good", reward: 0, outcome: "Unreadable Verdict" },
     { verdict: "reward.txt\nInfinity", reward: 0, outcome: "Unreadable Verdict" },
     { verdict: "", reward: 0, outcome: "No Verdict" }
-  ])("earns $reward where the tests say $verdict", ({ outcome, reward, verdict }) =>
+  ])("gives reward $reward if the tests write $verdict", ({ outcome, reward, verdict }) =>
     Effect.gen(function*() {
       const { stepReward, transitions } = yield* Terminal.play({ task }, Terminal.command("ls"))
       const last = transitions.at(-1)
@@ -79,7 +79,7 @@ describe("a task in a terminal", () => {
       assert.deepStrictEqual(last?.metrics["used_bash"], EnvMetric.rate(true))
     }).pipe(Effect.provide(scripted(verdict))))
 
-  it.effect("judges the files that the agent left in another sandbox, which has the tests", () => {
+  it.effect("judges the remaining files in another sandbox, which contains the tests", () => {
     const places: Places = { opened: [], graded: [] }
     return Effect.gen(function*() {
       yield* Terminal.play(
@@ -96,7 +96,7 @@ describe("a task in a terminal", () => {
     }).pipe(Effect.provide(scripted("reward.txt\n1\n", places)))
   })
 
-  it.effect("takes a file over once that a name with an end of a line lists again", () => {
+  it.effect("copies a file once, even if another file's name with a line break lists it again", () => {
     const [given] = task.files
     const lines = `${given?.hash}  ./workdir/given.txt\n`
     const graded: Array<ReadonlyArray<string>> = []
@@ -122,7 +122,7 @@ describe("a task in a terminal", () => {
     { outcome: Outcome.OutputLimit({ ...nothing, of: "stdout" }), told: "killed at the limit on stdout" },
     { outcome: Outcome.Signalled({ ...nothing, signal: "SIGSEGV" }), told: "ended by SIGSEGV" },
     { outcome: Outcome.Exited({ ...nothing, code: 3 }), told: "exit code 3" }
-  ])("tells the model of $outcome._tag", ({ outcome, told }) =>
+  ])("tells the model that a command ended with $outcome._tag", ({ outcome, told }) =>
     Effect.gen(function*() {
       const { transitions } = yield* Terminal.play({ task }, Terminal.command("ls"))
       assert.include(String(transitions[0]?.logs["tool_result_0"]), told)
@@ -131,7 +131,7 @@ describe("a task in a terminal", () => {
   it.effect.each([
     { isolation: "namespaces" as const, ends: true },
     { isolation: "none" as const, ends: false }
-  ])("ends what the tests left running, unless there is no boundary around it: $isolation", ({ ends, isolation }) => {
+  ])("ends processes that the tests left running, if there is isolation: $isolation", ({ ends, isolation }) => {
     const graded: Array<string> = []
     const bounded = Layer.effect(
       Sandbox.Sandbox,
@@ -153,7 +153,7 @@ describe("a task in a terminal", () => {
     }).pipe(Effect.provide(bounded))
   })
 
-  it.effect("shows the beginning and the end of a long output", () =>
+  it.effect("shows the start and the end of a long output", () =>
     Effect.gen(function*() {
       const { transitions } = yield* Terminal.play({ task }, Terminal.command("ls"))
       const said = String(transitions[0]?.logs["tool_result_0"])
@@ -166,7 +166,7 @@ describe("a task in a terminal", () => {
       )
     ))
 
-  it.effect("ends when the time of the task is over, and judges what is there", () =>
+  it.effect("ends when the task's time is over, and judges the files at that point", () =>
     Effect.gen(function*() {
       const { stepReward, stopReason, transitions } = yield* Terminal.play(
         { task: { ...task, timeout: "1 minute" } },
@@ -189,7 +189,7 @@ describe("a task in a terminal", () => {
     )))
 })
 
-describe("a server of tools", () => {
+describe("a tool server of a terminal task", () => {
   const Request = Schema.fromJsonString(Schema.Struct({
     id: Schema.optionalKey(Schema.Int),
     method: Schema.String,
@@ -206,7 +206,7 @@ describe("a server of tools", () => {
       : { content: [{ type: "text", text: "noon" }] }
   }
 
-  /** Speaks MCP over the streams of a process that goes on. */
+  /** Speaks MCP over the streams of a started process. */
   const started =
     (starts: Array<ReadonlyArray<string>>): NonNullable<Scripted.Script["start"]> => ({ command: { argv }, stdin }) => {
       starts.push(argv)
@@ -232,7 +232,7 @@ describe("a server of tools", () => {
 
   const call = "<tool_call>\n{\"name\": \"time\", \"arguments\": {}}\n</tool_call>"
 
-  it.effect("gives the model its tools beside bash, from one process in the folder of the task", () => {
+  it.effect("gives the model its tools in addition to bash, from one process in the task's folder", () => {
     const starts: Array<ReadonlyArray<string>> = []
     return Effect.gen(function*() {
       const { stepReward, transitions } = yield* Terminal.play({ task: served }, call, call, Terminal.command("ls"))
@@ -242,7 +242,7 @@ describe("a server of tools", () => {
     }).pipe(Effect.provide(place(starts)))
   })
 
-  it.effect("is no longer asked when the time of the task is over", () =>
+  it.effect("receives no calls after the task's time is over", () =>
     Effect.gen(function*() {
       const { transitions } = yield* Terminal.play({ task: { ...served, timeout: 0 } }, call)
       assert.strictEqual(String(transitions[0]?.logs["tool_result_0"]), "The time of the task is over.")
@@ -266,7 +266,7 @@ describe("the sandboxes of an episode", () => {
         }))
     ).pipe(Layer.provide(Sandbox.Sandbox.layerScripted(script)))
 
-  it.effect("are closed when it ends", () => {
+  it.effect("are closed when the episode ends", () => {
     const open: Array<SandboxSpec.Role> = []
     const seen: Array<ReadonlyArray<SandboxSpec.Role>> = []
     return Effect.gen(function*() {
@@ -282,7 +282,7 @@ describe("the sandboxes of an episode", () => {
     })))
   })
 
-  it.effect("are closed when it is interrupted in a command", () => {
+  it.effect("are closed when the episode is interrupted during a command", () => {
     const open: Array<SandboxSpec.Role> = []
     return Effect.gen(function*() {
       const started = yield* Deferred.make<void>()
@@ -298,7 +298,7 @@ describe("the sandboxes of an episode", () => {
   })
 })
 
-describe("a sandbox that fails", () => {
+describe("a sandbox that fails during a terminal episode", () => {
   const error = new SandboxError.SandboxError({
     provider: "scripted",
     operation: "exec",
@@ -314,7 +314,7 @@ describe("a sandbox that fails", () => {
     })
 
   it.effect.each(["agent", "grader"] as const)(
-    "leaves a member ungraded where it is the %s's, without a reward",
+    "leaves a member ungraded, without a reward, if it is the %s's sandbox",
     (role) =>
       Effect.gen(function*() {
         const group = {

@@ -1,4 +1,4 @@
-/** Episodes in a terminal with a model that says what a test wrote. */
+/** Terminal episodes with a model whose messages a test supplies. */
 import { Rollout } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import { Renderers } from "@effect-rl/core/renderers"
@@ -9,7 +9,7 @@ import * as TestModel from "../TestModel.ts"
 
 const { tokenizer } = TestModel
 
-/** A call of the tool `bash`. */
+/** A `bash` tool call as the text of a model's message. */
 export const command = (text: string) =>
   `<tool_call>\n${JSON.stringify({ name: "bash", arguments: { command: text } })}\n</tool_call>`
 
@@ -18,7 +18,7 @@ export const sampled = (text: string): Sampling.SampledTokens => {
   return { tokens, logprobs: new Float32Array(tokens.length), stopReason: "stop" }
 }
 
-/** A task whose tests are one script. */
+/** A task whose tests are a single script. */
 export const task = (test: string, given: Partial<ShellTask.ShellTask> = {}): ShellTask.ShellTask => ({
   id: "task",
   instruction: "Do it.",
@@ -36,7 +36,7 @@ export const makeEnv = (options: Omit<ShellEnv.Options, "model">) =>
     (renderer) => ShellEnv.make({ ...options, model: { renderer } })
   )
 
-/** The episode in which the model says these texts in turn; after them, that it is done. */
+/** Runs an episode in which the model says these texts in turn, and then that it is done. */
 export const play = (options: Omit<ShellEnv.Options, "model">, ...texts: ReadonlyArray<string>) =>
   Effect.flatMap(makeEnv(options), (env) =>
     Rollout.episode(
