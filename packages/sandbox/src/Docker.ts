@@ -1,6 +1,6 @@
 /**
- * Sandboxes of Docker: every program is a container of its own, of a user without rights, without network, whose image cannot be changed.
- * The files of a sandbox lie in a volume in memory, so that the daemon may be on another machine.
+ * Sandboxes in Docker. Every program runs in its own container as a user without privileges, without a network, and with a read-only image.
+ * The files of a sandbox are in a memory volume, so the daemon may run on another machine.
  *
  * @see the reference of `docker run`, `docker volume create` and `docker exec` on docs.docker.com
  */
@@ -38,11 +38,14 @@ export const provider = "docker"
  * const provided = Sandbox.Sandbox.layerDocker(options)
  */
 export interface Options {
-  /** An image that the daemon has, with `sh` in it: none is ever pulled. Default `python:3.12-slim`. */
+  /**
+   * The image of the containers. The daemon must have it already, because images are never pulled, and it must contain `sh`. Default:
+   * `python:3.12-slim`.
+   */
   readonly image?: string
-  /** What the image runs; Python and the shell unless given. */
+  /** The runtimes in the image. Default: Python and the shell. */
   readonly runtimes?: ReadonlyArray<Runtime>
-  /** Programs that run at the same time; as many as this machine has processors unless given. */
+  /** The number of programs that run at the same time. Default: the number of this machine's processors. */
   readonly concurrency?: number
 }
 
@@ -50,7 +53,7 @@ const defaultImage = "python:3.12-slim"
 
 const fail = (operation: Operation) => (reason: Reason) => new SandboxError({ provider, operation, reason })
 
-/** A command that has to succeed. */
+/** Runs a `docker` command that must succeed. */
 const ask = (args: ReadonlyArray<string>, options: DockerCommand.Options): Effect.Effect<Uint8Array, Provision> =>
   DockerCommand.run(args, options).pipe(
     Effect.mapError(({ detail }) => new Provision({ detail })),
@@ -64,11 +67,11 @@ interface Place extends Container.Place {
   readonly turns: Semaphore.Semaphore
 }
 
-/** How often the removal of a container is tried while its client has not ended, and the time between. */
+/** How often the removal of a container is tried while its client is still running, and the time between tries in milliseconds. */
 const removals = 40
 const removalMillis = 250
 
-/** Removes a container, which may not exist yet, until its client ends; ends the client where the daemon does not answer. */
+/** Removes a container, which may not exist yet, until its client ends. Kills the client if the daemon does not respond. */
 const remove = (name: string, host: string) => (client: ChildProcess) => {
   const attempt = (left: number) => {
     execFile(DockerCommand.program, ["rm", "--force", name], { env: DockerCommand.environment(host) }, () => {
@@ -80,7 +83,10 @@ const remove = (name: string, host: string) => (client: ChildProcess) => {
   attempt(removals)
 }
 
-/** A failure of the daemon has the code 125, and so may a program, which the script then says at the end of standard error. */
+/**
+ * Distinguishes exit code 125 of the daemon from exit code 125 of a program. If the program exited with it, the script ends standard error
+ * with `word`.
+ */
 const judged = (outcome: Outcome, word: string): Effect.Effect<Outcome, Lost> => {
   if (!is("Exited")(outcome) || outcome.code !== Container.dockerFailed) return Effect.succeed(outcome)
   const said = Buffer.from(outcome.stderr)
@@ -90,7 +96,7 @@ const judged = (outcome: Outcome, word: string): Effect.Effect<Outcome, Lost> =>
     : Effect.fail(new Lost({ detail: text(outcome.stderr).trim() }))
 }
 
-/** A volume until the scope closes; the daemon may need a moment to remove the container that had it. */
+/** A volume that exists until the scope closes. Removing it may fail briefly, until the container that used it is gone. */
 const volumeOf = (place: Place, name: string, { limits }: SandboxSpec.Resolved) => {
   const { host } = place
   const removed = Effect.retry(ask(["volume", "rm", "--force", name], { host }), {
@@ -101,7 +107,7 @@ const volumeOf = (place: Place, name: string, { limits }: SandboxSpec.Resolved) 
   return Effect.acquireRelease(ask(Container.volume(place, name, limits), { host }), () => Effect.ignore(removed))
 }
 
-/** The volumes of the folders that a program finds at absolute paths. Those of a grader's program are its own. */
+/** The volumes of folders that a program finds at absolute paths. Each program of a grader has its own. */
 const foldersOf = Effect.fnUntraced(
   function*(place: Place, name: string, spec: SandboxSpec.Resolved, volumes: Container.Volumes) {
     if (spec.role === "agent") return volumes.folders
@@ -191,7 +197,7 @@ const handleOf = (
   }
 }
 
-/** The volumes and the container that keeps them, with the files of the spec, until the scope closes. */
+/** The volumes and the container that keeps them, with the spec's files, until the scope closes. */
 const filesOf = Effect.fnUntraced(function*(place: Place, volumes: Container.Volumes, spec: SandboxSpec.Resolved) {
   const { host } = place
   for (const volume of [volumes.root, ...volumes.folders.values()]) yield* volumeOf(place, volume, spec)
@@ -204,7 +210,7 @@ const filesOf = Effect.fnUntraced(function*(place: Place, volumes: Container.Vol
   }
 })
 
-/** The names of everything of a kind that hosts made which are no longer there. */
+/** The names of containers or volumes whose hosts no longer exist. */
 const deadOf = Effect.fnUntraced(function*(
   list: ReadonlyArray<string>,
   name: string,
@@ -220,8 +226,8 @@ const deadOf = Effect.fnUntraced(function*(
 })
 
 /**
- * Removes the containers and volumes of hosts of this user, on this machine, that no longer exist. It comes after `Reaper.reap`, which
- * removes the folders by which hosts are known to live.
+ * Removes the containers and volumes of this user's hosts that no longer exist on this machine. Run it after `Reaper.reap`, which removes
+ * the folders that mark living hosts.
  */
 const reap = Effect.fnUntraced(function*(from: Pick<Place, "host" | "owner">) {
   const containers = yield* deadOf(["ps", "--all", "--no-trunc"], ".ID", from)
@@ -230,14 +236,14 @@ const reap = Effect.fnUntraced(function*(from: Pick<Place, "host" | "owner">) {
   if (volumes.length > 0) yield* ask(["volume", "rm", "--force", ...volumes], from)
 })
 
-/** Hosts whose life can be told from here: those of this user in these namespaces. */
+/** Identifies the hosts whose state can be checked from here: those of this user in this process namespace. */
 const ownerOf = (): string =>
   createHash("sha256").update(`${HostFolder.pidNamespace()} ${HostFolder.root()}`).digest("hex").slice(0, 16)
 
 const advice = (image: string) =>
   `Docker is used where its command is installed, its daemon answers, and \`docker image inspect ${image}\` finds the image (docker pull ${image})`
 
-/** Runs one program as any other would be. */
+/** Runs a program as a test. */
 const probe = (open: Sandbox["Service"]["open"], image: string) =>
   Effect.scoped(
     Effect.flatMap(
@@ -255,7 +261,7 @@ const probe = (open: Sandbox["Service"]["open"], image: string) =>
     )
   )
 
-/** The service, once a program has run in it. */
+/** The service, after a test program has run in a sandbox. */
 export const make = Effect.fnUntraced(function*(
   { concurrency = availableParallelism(), image = defaultImage, runtimes = ["python", "shell"] }: Options = {}
 ): Effect.fn.Return<Sandbox["Service"], SandboxError, Scope.Scope> {

@@ -1,4 +1,4 @@
-/** The providers that are tried in order on this machine, and what each of them lacks. */
+/** The sandbox providers that are tried in order on this machine, and what each of them lacks. */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
@@ -9,11 +9,11 @@ import type { Sandbox } from "./Sandbox.ts"
 import { SandboxError, Unavailable } from "./SandboxError.ts"
 import * as Wasi from "./Wasi.ts"
 
-/** Whether a provider holds on this machine; `lacks` says why it does not, and what to install. */
+/** Whether a provider works on this machine. If not, `lacks` says why and what to install. */
 export interface Finding {
   readonly provider: string
   readonly lacks?: string
-  /** It is used where a program names it, and never taken by \`Sandbox.layer\`. */
+  /** The provider is used only if a program names it. `Sandbox.layer` never selects it. */
   readonly onlyNamed?: true
 }
 
@@ -28,14 +28,14 @@ const candidates: ReadonlyArray<Candidate> = [
 
 const named: ReadonlyArray<Candidate> = [{ provider: Docker.provider, onlyNamed: true, make: Docker.make() }]
 
-/** Starts a provider in the current scope; one that fails leaves nothing open. */
+/** Starts a provider in the current scope. If starting fails, its resources are released. */
 const attempt = (make: Effect.Effect<Sandbox["Service"], SandboxError, Scope.Scope>) =>
   Effect.gen(function*() {
     const scope = yield* Scope.fork(yield* Effect.scope)
     return yield* make.pipe(Scope.provide(scope), Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))))
   })
 
-/** The first provider that holds. */
+/** The first provider that works. */
 export const make: Effect.Effect<Sandbox["Service"], SandboxError, Scope.Scope> = Effect.gen(function*() {
   const lacking: Array<string> = []
   for (const { make, provider } of candidates) {
@@ -53,7 +53,7 @@ export const make: Effect.Effect<Sandbox["Service"], SandboxError, Scope.Scope> 
 })
 
 /**
- * What this machine has: the providers in the order in which they are tried, then those that are used where they are named alone.
+ * Tests all providers on this machine: first those that `Sandbox.layer` tries, in order, then those that are used only by name.
  *
  * @example
  * const report = Effect.flatMap(LocalProvider.examine, Effect.forEach(({ lacks, provider }) =>

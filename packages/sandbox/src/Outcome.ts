@@ -1,25 +1,25 @@
-/** The outcome of a program in a sandbox. */
+/** The outcome of a program that ran in a sandbox. */
 import * as Data from "effect/Data"
 
-/** What every outcome has, however the program ended. */
+/** What every outcome contains, however the program ended. */
 export interface Ended {
-  /** At most as many bytes as the limit on output. */
+  /** Cut at the limit on output. */
   readonly stdout: Uint8Array
-  /** At most as many bytes as the limit on output. */
+  /** Cut at the limit on output. */
   readonly stderr: Uint8Array
-  /** Time that the program ran, in milliseconds; the wait for its turn is not part of it. */
+  /** How long the program ran, in milliseconds, without the wait for a permit. */
   readonly wallMillis: number
 }
 
 /**
- * How a program ended. All of these are verdicts about the program; a failure of the place is a `SandboxError`.
+ * How a program ended. Every outcome says something about the program; a failure of the sandbox is a `SandboxError` instead.
  *
- * - `Exited`: it ended by itself, with an exit code. A command that does not exist exits with 127.
- * - `Signalled`: a signal ended it that it raised itself, such as `SIGSEGV`.
- * - `TimedOut`: it was killed at a limit on time.
- * - `OutOfMemory`: it was killed, or ended, at the limit on memory. A provider that cannot tell says `Exited` or `Signalled`.
- * - `OutputLimit`: it was killed because it wrote more than it may.
- * - `Killed`: it was killed from outside, because the scope of its sandbox closed.
+ * - `Exited`: it exited by itself with an exit code. A command that does not exist exits with 127.
+ * - `Signalled`: it was ended by a signal that it caused itself, such as `SIGSEGV`.
+ * - `TimedOut`: it was killed at a time limit.
+ * - `OutOfMemory`: it was killed, or exited, at the memory limit. A provider that cannot detect this reports `Exited` or `Signalled`.
+ * - `OutputLimit`: it was killed because it wrote more than the limit on output or disk.
+ * - `Killed`: it was killed because the scope of its sandbox closed.
  */
 export type Outcome = Data.TaggedEnum<{
   Exited: Ended & { readonly code: number }
@@ -31,7 +31,7 @@ export type Outcome = Data.TaggedEnum<{
 }>
 
 /**
- * Constructors and a matcher of outcomes.
+ * Constructors, type guards and a matcher for outcomes.
  *
  * @example
  * const verdict = (outcome: Outcome.Outcome) =>
@@ -42,5 +42,5 @@ export const { $is: is, $match: match, Exited, Killed, OutOfMemory, OutputLimit,
 
 const decoder = new TextDecoder()
 
-/** Bytes of an output as text; what is not UTF-8 becomes U+FFFD. */
+/** Bytes of an output as text. Invalid UTF-8 becomes U+FFFD. */
 export const text = (bytes: Uint8Array): string => decoder.decode(bytes)

@@ -1,4 +1,4 @@
-/** Removes what processes that no longer exist left of their sandboxes: processes and folders. */
+/** Removes the processes and folders of sandboxes whose host process no longer exists. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -21,7 +21,7 @@ const Host = Schema.fromJsonString(Schema.Struct({
 
 const decode = Schema.decodeUnknownResult(Host)
 
-/** After so many seconds without a heartbeat, a host whose processes cannot be seen from here counts as dead. */
+/** A host whose processes cannot be seen from here counts as dead after this many seconds without a heartbeat. */
 const patienceSeconds = 60
 
 const attempt = <A>(read: () => A, otherwise: A): A => {
@@ -45,7 +45,7 @@ const isDead = (folder: string, now: number): boolean => {
   return !isAlive(pid) || HostFolder.startedOf(pid) !== started
 }
 
-/** Processes whose environment has the label of a host, on a system with `/proc`. */
+/** The processes whose environment has a host's label, on systems with `/proc`. */
 const processesOf = (id: string): ReadonlyArray<number> => {
   const label = `${HostFolder.label}=${id}`
   const pids = attempt(() => readdirSync("/proc"), []).filter((name) => /^\d+$/.test(name))
@@ -56,10 +56,10 @@ const processesOf = (id: string): ReadonlyArray<number> => {
 
 const end = (pid: number) => attempt(() => process.kill(pid, "SIGKILL"), false)
 
-/** A process that is killed may have started another one before, so that one look is not enough. */
+/** How often processes are searched for. A killed process may have started another one before, so one search is not enough. */
 const looks = 20
 
-/** Ends all processes of a host, and says how many there were. */
+/** Ends all processes of a host and returns their number. */
 export const endAll = (id: string): number => {
   const ended = new Set<number>()
   for (let look = 0; look < looks; look++) {
@@ -71,7 +71,7 @@ export const endAll = (id: string): number => {
 }
 
 /**
- * One pass over all hosts of this user. Providers make one when they start.
+ * Cleans up once after all dead hosts of this user. Providers run it when they start.
  *
  * @example
  * const report = Effect.flatMap(Reaper.reap, ({ hosts }) => Console.log(`${hosts} dead processes had left sandboxes`))

@@ -1,4 +1,7 @@
-/** The service that runs code which a model wrote, in a place that fails closed. */
+/**
+ * The service that runs untrusted code, such as code that a model wrote, in sandboxes. If no sandbox works, it fails instead of running the
+ * code elsewhere.
+ */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -17,52 +20,54 @@ import * as Scripted from "./Scripted.ts"
 import * as UnsafeHost from "./UnsafeHost.ts"
 import * as Wasi from "./Wasi.ts"
 
-/** A program and its arguments; the first word is looked up as a shell would do. */
+/** A program and its arguments. The program's name is looked up in `PATH`. */
 export interface Command {
   readonly argv: readonly [string, ...ReadonlyArray<string>]
-  /** Standard input, closed after it; empty unless given. */
+  /** Standard input, which is closed after it. Default: empty. */
   readonly stdin?: string | Uint8Array
 }
 
-/** A process that goes on beside the programs of its sandbox, until it exits or the scope in which it was started closes. */
+/** A process that runs beside the programs of its sandbox, until it exits or the scope in which it was started closes. */
 export interface Started {
-  /** Standard input, which ends with the first stream that runs into it. Fails as `Lost` where the process reads no more. */
+  /** Standard input. It is closed after the first stream that is run into it. Fails as `Lost` if the process no longer reads. */
   readonly stdin: Sink.Sink<void, Uint8Array, never, SandboxError>
-  /** Standard output, for one reader; the process waits for it. It ends with the process, for whatever reason. */
+  /**
+   * Standard output, for a single reader. The process waits while it is not read. The stream ends when the process ends, for any reason.
+   */
   readonly stdout: Stream.Stream<Uint8Array>
   /**
-   * The end of the process, once its standard output has been read to the end, with its standard error alone; `Killed` where a scope
-   * closed.
+   * How the process ended, available once its standard output has been read to the end. It contains only standard error. `Killed` if a
+   * scope closed.
    */
   readonly outcome: Effect.Effect<Outcome, SandboxError>
 }
 
-/** An open sandbox. It ends, with everything that runs in it, when its scope closes. */
+/** An open sandbox. When its scope closes, everything that runs in it ends. */
 export interface Handle {
-  /** Unique among the sandboxes of this machine. */
+  /** Unique on this machine. */
   readonly id: string
-  /** The name of the provider, for the record of a verdict. */
+  /** The provider's name, for the record of a verdict. */
   readonly provider: string
   readonly spec: SandboxSpec.Resolved
   /**
-   * Runs a program in the root of the sandbox, and returns when it and every process that it started have ended. The limits of the spec
-   * hold for each program. Interruption kills it.
+   * Runs a program in the root of the sandbox. Returns when the program and all processes that it started have ended. The limits of the
+   * spec apply to each program separately. Interruption kills the program.
    */
   readonly exec: (command: Command) => Effect.Effect<Outcome, SandboxError>
   /**
-   * Starts a process in the root of the sandbox, such as a server of tools, and returns when it is about to start. It ends with the scope,
-   * or the sandbox, whichever closes first. The limits of the spec hold for it, but for those on wall time and on standard output, and
-   * it takes no turn of the programs. Fails as `Unsupported` where `capabilities.start` is not given.
+   * Starts a process in the root of the sandbox, such as a tool server. Returns when the process is about to start. It ends when its scope
+   * or the sandbox closes. The spec's limits apply, except those on wall time and standard output, and the process needs no permit. Fails
+   * as `Unsupported` if the provider lacks the capability `start`.
    */
   readonly start: (argv: Command["argv"]) => Effect.Effect<Started, SandboxError, Scope.Scope>
-  /** Writes a file below the root; its folders are created. */
+  /** Writes a file below the root and creates missing folders. */
   readonly write: (path: string, content: string | Uint8Array) => Effect.Effect<void, SandboxError>
-  /** Reads a file below the root, at most as long as the limit on disk; undefined where there is no such file. */
+  /** Reads a file below the root, up to the limit on disk. Undefined if the file does not exist. */
   readonly read: (path: string) => Effect.Effect<Uint8Array | undefined, SandboxError>
 }
 
 /**
- * A provider of sandboxes.
+ * The service that opens sandboxes.
  *
  * @example
  * const program = Effect.gen(function*() {
@@ -80,45 +85,45 @@ export class Sandbox extends Context.Service<Sandbox, {
   /** The name of the provider, such as `bubblewrap`. */
   readonly provider: string
   readonly capabilities: SandboxCapabilities
-  /** Opens a sandbox; programs in it wait for their turn where the provider runs as many as it may. */
+  /** Opens a sandbox. Its programs wait for a permit while the provider already runs as many programs as it may. */
   readonly open: (spec: SandboxSpec.SandboxSpec) => Effect.Effect<Handle, SandboxError, Scope.Scope>
 }>()("@effect-rl/sandbox/Sandbox") {
   /**
-   * The safest provider that holds on this machine: bubblewrap, else WASI, each of which has to run a program first. Fails as `Unavailable`,
-   * with what to install, where neither does; code never runs on the machine itself instead.
+   * The safest provider that works on this machine: bubblewrap, else WASI. Each must first run a test program. If neither works, fails as
+   * `Unavailable` and says what to install. It never falls back to running code without a sandbox.
    */
   static readonly layer: Layer.Layer<Sandbox, SandboxError> = Layer.effect(Sandbox, LocalProvider.make)
 
-  /** Sandboxes of bubblewrap. Fails as `Unavailable` where it is missing or the kernel does not allow it. */
+  /** Sandboxes in bubblewrap. Fails as `Unavailable` if it is not installed or the kernel does not allow it. */
   static readonly layerBubblewrap = (options?: Bubblewrap.Options): Layer.Layer<Sandbox, SandboxError> =>
     Layer.effect(Sandbox, Bubblewrap.make(options))
 
   /**
-   * Sandboxes of WebAssembly, for Python alone: its standard library without threads, sockets, processes and numpy. Fails as `Unavailable`
-   * where the packages are not installed.
+   * Sandboxes in WebAssembly, only for Python and its standard library, without threads, sockets, processes and numpy. Fails as
+   * `Unavailable` if the packages are not installed.
    */
   static readonly layerWasi = (options?: Wasi.Options): Layer.Layer<Sandbox, SandboxError> =>
     Layer.effect(Sandbox, Wasi.make(options))
 
   /**
-   * Sandboxes of Docker, or of a daemon whose command is called `docker`. Fails as `Unavailable` where the command is missing, its daemon
-   * does not answer, or it does not have the image.
+   * Sandboxes in Docker, or in another daemon with a command named `docker`. Fails as `Unavailable` if the command is missing, the daemon
+   * does not respond, or it does not have the image.
    */
   static readonly layerDocker = (options?: Docker.Options): Layer.Layer<Sandbox, SandboxError> =>
     Layer.effect(Sandbox, Docker.make(options))
 
   /**
-   * Sandboxes of others, by sessions of the AI SDK: e2b, Daytona, Vercel, just-bash. Of the limits, those on wall time and output are
-   * enforced; whether code of a model may run there is for the options to say.
+   * Sandboxes of other providers through AI SDK sessions, such as e2b, Daytona, Vercel and just-bash. Only the limits on wall time and
+   * output are enforced. The options declare whether code that a model wrote may run there.
    */
   static readonly layerSession = (options: AiSdkSession.Options): Layer.Layer<Sandbox> =>
     Layer.effect(Sandbox, AiSdkSession.make(options))
 
-  /** No sandbox at all: programs run on this machine with the rights of this process. */
+  /** Not a sandbox: programs run on this machine with the rights of this process. */
   static readonly layerUnsafeHost = (options?: UnsafeHost.Options): Layer.Layer<Sandbox, SandboxError> =>
     Layer.effect(Sandbox, UnsafeHost.make(options))
 
-  /** A sandbox for tests: a function stands for every program, and no process is started. */
+  /** A sandbox for tests. A function supplies the outcome of every program, and no process is started. */
   static readonly layerScripted = (script: Scripted.Script): Layer.Layer<Sandbox> =>
     Layer.sync(Sandbox, () => Sandbox.of(Scripted.make(script)))
 }

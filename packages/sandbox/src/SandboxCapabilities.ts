@@ -1,44 +1,44 @@
-/** The capabilities of a sandbox provider: what it runs, what it enforces, and whether it holds against hostile code. */
+/** The capabilities of a sandbox provider: what it runs, what it enforces, and whether it is safe for hostile code. */
 import type { SandboxLimits } from "./SandboxLimits.ts"
 
-/** The language that programs are written in: `python3`, `node` or `sh` is the first word of their command. */
+/** The runtime of programs. The first word of their commands is `python3`, `node` or `sh`. */
 export type Runtime = "python" | "node" | "shell"
 
 /**
- * The boundary around a program.
+ * The isolation of a program.
  *
- * - `namespaces`: its own view of the kernel, as in bubblewrap
+ * - `namespaces`: kernel namespaces, as in bubblewrap
  * - `container`: namespaces set up by a daemon
- * - `wasm`: a WebAssembly module that has nothing but what it is given
+ * - `wasm`: a WebAssembly module that can only access what it is given
  * - `remote`: another machine
- * - `none`: no boundary
+ * - `none`: no isolation
  */
 export type Isolation = "namespaces" | "container" | "wasm" | "remote" | "none"
 
 /**
- * What a provider can do, as a value.
+ * What a provider can run and enforce.
  *
  * @example
  * const patience = ({ timeScale }: SandboxCapabilities.SandboxCapabilities): Partial<SandboxLimits.SandboxLimits> => ({ wall: 6000 * timeScale })
  */
 export interface SandboxCapabilities {
   readonly isolation: Isolation
-  /** Whether code that a model wrote may run here. Where it is false, only commands that a test wrote are accepted. */
+  /** Whether code that a model wrote may run here. If false, only commands that the caller vouches for are accepted. */
   readonly sampledCode: boolean
   readonly runtimes: ReadonlyArray<Runtime>
   /**
-   * `none`: programs reach no network. `named`: those that the spec names. `open`: whatever the machine reaches, which the provider cannot
-   * prevent.
+   * `none`: programs reach no network. `named`: programs reach the addresses that the spec names. `open`: programs reach whatever the
+   * machine reaches, and the provider cannot prevent it.
    */
   readonly network: "none" | "named" | "open"
-  /** Whether programs can find folders of their sandbox at absolute paths; not unless given. */
+  /** Whether programs can find folders of their sandbox at absolute paths. Default: false. */
   readonly folders?: true
-  /** Whether programs of a grader can be kept from changing folders; not unless given. */
+  /** Whether folders can be made read-only for a grader's programs. Default: false. */
   readonly readOnly?: true
-  /** Whether `start` starts processes that go on beside the programs of a sandbox; not unless given. */
+  /** Whether `start` can start processes that run beside the programs of a sandbox. Default: false. */
   readonly start?: true
-  /** The limits that are enforced; the others are accepted without effect. */
+  /** The limits that are enforced. The others are accepted but have no effect. */
   readonly enforced: ReadonlyArray<keyof SandboxLimits>
-  /** How many times longer loops of a program take than on the bare machine, by which callers scale their limits on time. */
+  /** How many times slower a program's loops run than on the bare machine. Callers multiply their time limits by it. */
   readonly timeScale: number
 }

@@ -1,28 +1,28 @@
-/** The one error of every sandbox provider: the operation, the provider and the reason. */
+/** The error type of all sandbox providers: the operation, the provider and the reason. */
 import * as Schema from "effect/Schema"
 
-/** No provider holds on this machine, or the provider does not answer. */
+/** No provider works on this machine, or the provider does not respond. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { detail: Schema.String }) {
   override get message() {
     return this.detail
   }
 }
 
-/** The sandbox could not be set up: no process was started in it. */
+/** The sandbox could not be set up, so no process was started in it. */
 export class Provision extends Schema.TaggedError<Provision>()("Provision", { detail: Schema.String }) {
   override get message() {
     return `the sandbox could not be set up: ${this.detail}`
   }
 }
 
-/** The sandbox ended while it was in use, so that the result of the program is unknown. */
+/** The sandbox ended while it was in use, so the program's result is unknown. */
 export class Lost extends Schema.TaggedError<Lost>()("Lost", { detail: Schema.String }) {
   override get message() {
     return `the sandbox was lost: ${this.detail}`
   }
 }
 
-/** What was asked for is refused: an invalid value, a path outside the sandbox, code that the provider must not run. */
+/** The request is refused: an invalid value, a path outside the sandbox, or code that the provider must not run. */
 export class Denied extends Schema.TaggedError<Denied>()("Denied", {
   field: Schema.String,
   found: Schema.String,
@@ -33,7 +33,7 @@ export class Denied extends Schema.TaggedError<Denied>()("Denied", {
   }
 }
 
-/** The provider does not have what was asked for. */
+/** The provider does not support the request. */
 export class Unsupported extends Schema.TaggedError<Unsupported>()("Unsupported", {
   capability: Schema.String,
   detail: Schema.String
@@ -43,13 +43,13 @@ export class Unsupported extends Schema.TaggedError<Unsupported>()("Unsupported"
   }
 }
 
-/** Every reason for which a sandbox can fail. */
+/** The reasons why a sandbox can fail. */
 export const Reason = Schema.Union([Unavailable, Provision, Lost, Denied, Unsupported])
 export type Reason = typeof Reason.Type
 
 /**
- * The error of a sandbox. It says that a place failed, and nothing about the code in it: a program that crashes, hangs or floods is an
- * `Outcome`. So an error fails the member of a group by the run's failure policy, and never becomes a reward.
+ * A failure of a sandbox, which says nothing about the code in it. A program that crashes, hangs or prints too much is an `Outcome`
+ * instead. An error fails the group member according to the run's failure policy, and never becomes a reward.
  *
  * @example
  * const open = Effect.flatMap(Sandbox.Sandbox, (sandbox) => sandbox.open({ runtime: "python", role: "grader" }))
@@ -63,11 +63,11 @@ export class SandboxError extends Schema.TaggedError<SandboxError>()("SandboxErr
   override get message() {
     return `${this.provider}: ${this.operation}: ${this.reason.message}`
   }
-  /** Whether another sandbox may succeed where this one failed. */
+  /** Whether the operation may succeed in another sandbox. */
   get isRetryable() {
     return this.reason._tag !== "Denied" && this.reason._tag !== "Unsupported"
   }
 }
 
-/** The operation of a sandbox that failed. */
+/** The sandbox operation that failed. */
 export type Operation = SandboxError["operation"]

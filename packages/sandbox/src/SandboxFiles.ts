@@ -1,8 +1,8 @@
-/** Files of a sandbox, each known by the hash of its content. */
+/** The files of a sandbox, each with the hash of its content. */
 import { createHash } from "node:crypto"
 
 export interface SandboxFile {
-  /** Relative to the root of the sandbox, with `/` between its parts. */
+  /** The path relative to the sandbox's root, with `/` as separator. */
   readonly path: string
   readonly bytes: Uint8Array
   /** SHA-256 of the bytes, in hexadecimal. */
@@ -15,12 +15,12 @@ const sha256 = (content: Uint8Array | string) => createHash("sha256").update(con
 
 const encoder = new TextEncoder()
 
-/** Text as UTF-8; bytes as they are. */
+/** Text encoded as UTF-8; bytes unchanged. */
 export const bytesOf = (content: string | Uint8Array): Uint8Array =>
   typeof content === "string" ? encoder.encode(content) : content
 
 /**
- * Files from their contents by path, ordered by path.
+ * Files from a record of contents by path. The result is ordered by path.
  *
  * @example
  * const files = SandboxFiles.make({ "main.py": "print(input())" })
@@ -32,7 +32,7 @@ export const make = (contents: Readonly<Record<string, string | Uint8Array>>): S
     return { path, bytes, hash: sha256(bytes) }
   })
 
-/** One hash of all files, for records: it changes with any path and any content. */
+/** A hash of all files, for records. It depends on every path and content. */
 export const digest = (files: SandboxFiles): string =>
   sha256(
     files.map(({ hash, path }) => `${hash}  ${JSON.stringify(path)}\n`).sort().join("")
@@ -40,6 +40,6 @@ export const digest = (files: SandboxFiles): string =>
 
 const isName = (part: string) => part !== "" && part !== "." && part !== ".." && part.length <= 255
 
-/** Whether a path names a file below the root, by its text alone: relative, without `.` and `..`, at most 1,000 characters. */
+/** Whether a path names a file below the root: relative, without `.` and `..`, and at most 1,000 characters. Only the text is checked. */
 export const isConfined = (path: string): boolean =>
   path.length <= 1000 && !/[\0\\]/.test(path) && path.split("/").every(isName)

@@ -1,8 +1,8 @@
-/** Limits of a sandbox: what one program may use of time, memory, processes, output and disk. */
+/** The limits of a sandbox on a program's time, memory, processes, output and disk space. */
 import * as Duration from "effect/Duration"
 
 /**
- * Limits as a caller gives them; `defaults` stand for those left out.
+ * Limits as a caller gives them. Missing limits are taken from `defaults`.
  *
  * @example
  * const limits: Partial<SandboxLimits.SandboxLimits> = { wall: "2 seconds", memory: 64 * 1024 * 1024 }
@@ -10,21 +10,21 @@ import * as Duration from "effect/Duration"
 export interface SandboxLimits {
   /** Time from the start of the program to its end. */
   readonly wall: Duration.Input
-  /** Processor time of the program, all of its threads together; a little more than `wall` unless given. */
+  /** Processor time of the program, summed over its threads. Default: slightly more than `wall`. */
   readonly cpu?: Duration.Input
   /** Bytes of memory. */
   readonly memory: number
-  /** Processes and threads at the same time. */
+  /** The most concurrent processes and threads. */
   readonly processes: number
-  /** Bytes of standard output, and as many of standard error. */
+  /** Limit on standard output and on standard error, in bytes each. */
   readonly output: number
-  /** Bytes that the program may have written to files. */
+  /** Limit on the bytes that the program has written to files. */
   readonly disk: number
 }
 
 const mebibyte = 1024 * 1024
 
-/** Enough for a program of a programming contest. */
+/** Enough for a typical programming-contest solution. */
 export const defaults = {
   wall: "10 seconds",
   memory: 256 * mebibyte,
@@ -33,7 +33,7 @@ export const defaults = {
   disk: 64 * mebibyte
 } as const satisfies SandboxLimits
 
-/** Limits in milliseconds and bytes, all of them given. */
+/** Complete limits, in milliseconds and bytes. */
 export interface Resolved {
   readonly wallMillis: number
   readonly cpuMillis: number
@@ -43,7 +43,7 @@ export interface Resolved {
   readonly disk: number
 }
 
-/** The least value of each limit, below which no runtime starts. */
+/** The lowest allowed value of each limit. Below it, no runtime starts. */
 export const least: Resolved = {
   wallMillis: 1,
   cpuMillis: 1,
@@ -53,7 +53,7 @@ export const least: Resolved = {
   disk: 0
 }
 
-/** Limits with the defaults for those left out. */
+/** The limits completed with the defaults. */
 export const resolve = (given: Partial<SandboxLimits> = {}): Resolved => {
   const { cpu, disk, memory, output, processes, wall } = { ...defaults, ...given }
   const wallMillis = Duration.toMillis(wall)

@@ -1,4 +1,7 @@
-/** effect's `ChildProcessSpawner` in an open sandbox: what starts processes by that service, such as a client of MCP servers, starts them there. */
+/**
+ * effect's `ChildProcessSpawner` in an open sandbox. Code that uses the service, such as an MCP client, starts its processes in the
+ * sandbox.
+ */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -15,7 +18,7 @@ import type { SandboxError } from "./SandboxError.ts"
 
 const module = "SandboxSpawner"
 
-/** The id of no process: that of a sandbox means nothing outside of it. */
+/** A placeholder for the process id, because an id inside the sandbox has no meaning outside. */
 const nowhere = Spawner.ProcessId(NaN)
 
 const failed = (method: string) => (cause: SandboxError) =>
@@ -24,12 +27,12 @@ const failed = (method: string) => (cause: SandboxError) =>
 const refused = (description: string) =>
   Effect.fail(PlatformError.badArgument({ module, method: "spawn", description }))
 
-/** Options that a sandbox cannot follow, or follows by its own spec. */
+/** Options that a sandbox cannot follow, or that its spec determines. */
 const refusedOptions = ["cwd", "env", "shell", "detached", "stdin", "stdout", "stderr", "additionalFds"] as const
 
 const word = (given: string | Redacted.Redacted<string>) => Redacted.isRedacted(given) ? Redacted.value(given) : given
 
-/** The program with its arguments, where it is one program without options. */
+/** The program and its arguments, if the command is a single program without options. */
 const argvOf = (command: ChildProcess.Command) => {
   if (command._tag === "PipedCommand") return refused("expected one program in place of a pipeline")
   const option = refusedOptions.find((name) => command.options[name] !== undefined)
@@ -38,7 +41,7 @@ const argvOf = (command: ChildProcess.Command) => {
     : refused(`expected no ${option}: processes start in the root of the sandbox, with its environment`)
 }
 
-/** The exit code of a process that ended by itself. */
+/** The exit code of a process that exited by itself. */
 const codeOf = (outcome: Outcome) =>
   is("Exited")(outcome)
     ? Effect.succeed(Spawner.ExitCode(outcome.code))
@@ -72,8 +75,8 @@ const spawnIn = (place: Handle): Spawner.ChildProcessSpawner["Service"]["spawn"]
   })
 
 /**
- * A spawner whose processes start in the root of an open sandbox, with its environment and limits, as one program without options. `kill`
- * ends a process at once, and standard error is there when it has ended; a process has no `pid` on this machine.
+ * A spawner that starts processes in the root of an open sandbox, with the sandbox's environment and limits. It accepts only a single
+ * program without options. `kill` ends a process at once, standard error is available after the process has ended, and the `pid` is `NaN`.
  *
  * @example
  * const spawner = Effect.flatMap(Sandbox.Sandbox, (sandbox) => sandbox.open({ runtime: "shell", role: "agent" })).pipe(

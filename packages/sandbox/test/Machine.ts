@@ -1,4 +1,4 @@
-/** What this machine lacks for a provider, in words; undefined where it has everything. */
+/** What this machine lacks to run each provider, in words, or undefined if nothing is missing. */
 import { Sandbox, type SandboxError } from "@effect-rl/sandbox"
 import { Effect, Layer } from "effect"
 import { spawnSync } from "node:child_process"
@@ -19,5 +19,5 @@ export const lacksPython = spawnSync("python3", ["--version"]).status === 0 ? un
 
 export const lacksDocker = await probe(Sandbox.Sandbox.layerDocker())
 
-/** By the name of a provider. */
+/** What is missing, by provider. */
 export const lacks = { bubblewrap: lacksBubblewrap, WASI: lacksWasi, unsafeHost: lacksPython }

@@ -1,10 +1,10 @@
-/** A folder of temporary files for one test, in place of that of this process. */
+/** A temporary folder for one test, used instead of this process's temporary folder. */
 import { Effect } from "effect"
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-/** The path; sandboxes that open in this scope keep their files below it. No other test may run meanwhile. */
+/** The path. Sandboxes opened in this scope keep their files below it. No other test may run at the same time. */
 export const make = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => {

@@ -9,7 +9,7 @@ import * as OwnFolder from "./OwnFolder.ts"
 
 const host = new URL("./programs/Host.ts", import.meta.url)
 
-/** Processes whose environment names a folder of temporary files, and which are not zombies. */
+/** Running processes whose environment or command line names a temporary folder. */
 const processesOf = (folder: string) =>
   readdirSync("/proc").filter((name) => /^\d+$/.test(name)).filter((pid) => {
     try {
@@ -20,7 +20,7 @@ const processesOf = (folder: string) =>
     }
   })
 
-/** A process that runs endless programs in sandboxes of a provider, killed once they have started. */
+/** Starts a process that runs endless programs in sandboxes of a provider, and kills it once they are running. */
 const killedHost = (provider: string, folder: string) =>
   Effect.callback<void>((resume) => {
     const child = spawn(process.execPath, ["--conditions=@effect-rl/source", host.pathname, provider], {
@@ -56,7 +56,7 @@ describe("a host that is killed by SIGKILL", { concurrent: false }, () => {
     )
   }
 
-  it.live("is told from one that lives", () =>
+  it.live("is distinguished from a live host", () =>
     Effect.gen(function*() {
       yield* OwnFolder.make
       yield* Sandbox.Sandbox.use(({ open }) =>

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 
-/** Prints each word of its command in a line, and then its input. */
+/** A provider whose programs print each word of their command on a line, and then their input. */
 const provider = Sandbox.Sandbox.layerScripted({
   run: () => Effect.succeed(Scripted.printed("")),
   start: ({ command: { argv }, stdin }) =>
@@ -15,8 +15,8 @@ const spawner = Effect.gen(function*() {
   return SandboxSpawner.make(yield* open({ runtime: "shell", role: "agent" }))
 })
 
-describe("a spawner of processes in a sandbox", () => {
-  it.effect("starts a command with its arguments, and gives its streams", () =>
+describe("a process spawner in a sandbox", () => {
+  it.effect("starts a command with its arguments and returns its streams", () =>
     Effect.gen(function*() {
       const handle = yield* (yield* spawner).spawn(ChildProcess.make("server", ["--name", "a b"]))
       yield* Stream.run(Stream.encodeText(Stream.make("input")), handle.stdin)
@@ -34,7 +34,7 @@ describe("a spawner of processes in a sandbox", () => {
       assert.include(error.message, "the process ended as Killed")
     }).pipe(Effect.scoped, Effect.provide(provider)))
 
-  it.effect("refuses what a sandbox cannot follow", () =>
+  it.effect("refuses options that a sandbox does not support", () =>
     Effect.gen(function*() {
       const { spawn } = yield* spawner
       const server = ChildProcess.make("server", [], { cwd: "/tmp" })

@@ -15,7 +15,7 @@ const refusal = (given: Partial<SandboxSpec.SandboxSpec>) =>
   open(given).pipe(Effect.scoped, Effect.provide(echo), Effect.flip, Effect.map(({ message }) => message))
 
 describe("a scripted sandbox", () => {
-  it.effect("answers each program with what the script says", () =>
+  it.effect("answers each program with the script's outcome", () =>
     Effect.gen(function*() {
       const place = yield* open()
       const outcome = yield* place.exec({ argv: ["python3", "main.py"], stdin: "2 3" })
@@ -23,7 +23,7 @@ describe("a scripted sandbox", () => {
       assert.strictEqual(place.provider, "scripted")
     }).pipe(Effect.scoped, Effect.provide(echo)))
 
-  it.effect("shows what a program wrote to the next one of an agent, and not of a grader", () => {
+  it.effect("keeps files that a program writes for an agent, but not for a grader", () => {
     const counter = Sandbox.Sandbox.layerScripted({
       run: ({ files }) =>
         Effect.sync(() => {
@@ -43,7 +43,7 @@ describe("a scripted sandbox", () => {
     })
   })
 
-  it.effect("answers a process that goes on by what its script makes of the input", () => {
+  it.effect("answers a started process with the output that its script makes from the input", () => {
     const started = Sandbox.Sandbox.layerScripted({
       run: () => Effect.succeed(Scripted.printed("")),
       start: ({ command: { argv }, stdin }) =>
@@ -60,7 +60,7 @@ describe("a scripted sandbox", () => {
     }).pipe(Effect.scoped, Effect.provide(started))
   })
 
-  it.effect("starts no process unless its script says so", () =>
+  it.effect("starts no process unless its script supports it", () =>
     Effect.gen(function*() {
       const place = yield* open({ role: "agent" })
       const error = yield* Effect.flip(place.start(["echo"]))
@@ -70,7 +70,7 @@ describe("a scripted sandbox", () => {
       )
     }).pipe(Effect.scoped, Effect.provide(echo)))
 
-  it.effect("fails as lost once its scope has closed", () =>
+  it.effect("fails as Lost once its scope has closed", () =>
     Effect.gen(function*() {
       const place = yield* Effect.scoped(open())
       const error = yield* Effect.flip(place.exec({ argv: ["python3"] }))
@@ -78,7 +78,7 @@ describe("a scripted sandbox", () => {
       assert.isTrue(error.isRetryable)
     }).pipe(Effect.provide(echo)))
 
-  it.effect("fails to open where the script says so", () => {
+  it.effect("fails to open if the script refuses", () => {
     const reason = new SandboxError.Unavailable({ detail: "no room" })
     const error = new SandboxError.SandboxError({ provider: "scripted", operation: "open", reason })
     const full = Sandbox.Sandbox.layerScripted({ run: () => Effect.fail(error), open: () => Effect.fail(error) })
@@ -87,7 +87,7 @@ describe("a scripted sandbox", () => {
     }).pipe(Effect.provide(full))
   })
 
-  it.effect("refuses an invalid spec by field, value and expectation", () =>
+  it.effect("refuses an invalid spec and names the field, the value and the expectation", () =>
     Effect.gen(function*() {
       assert.strictEqual(
         yield* refusal({ limits: { memory: -1 } }),
@@ -131,15 +131,15 @@ describe("a scripted sandbox", () => {
   )
 })
 
-describe("files of a sandbox", () => {
-  it("have a digest that changes with any path and any content, and not with their order", () => {
+describe("sandbox files", () => {
+  it("have a digest that depends on every path and content but not on their order", () => {
     const digest = (contents: Record<string, string>) => SandboxFiles.digest(SandboxFiles.make(contents))
     assert.strictEqual(digest({ a: "1", b: "2" }), digest({ b: "2", a: "1" }))
     assert.notStrictEqual(digest({ a: "1", b: "2" }), digest({ a: "2", b: "1" }))
     assert.notStrictEqual(digest({ a: "1" }), digest({ a: "1", b: "" }))
   })
 
-  it("are known by the SHA-256 of their bytes", () => {
+  it("are identified by the SHA-256 of their bytes", () => {
     const [file] = SandboxFiles.make({ empty: "" })
     assert.strictEqual(file?.hash, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
   })

@@ -10,7 +10,7 @@ const providers = [
   ["unsafeHost", Sandbox.Sandbox.layerUnsafeHost(), undefined]
 ] as const
 
-/** Processes of this machine whose command has a word. */
+/** Processes on this machine whose command line contains a word. */
 const processesWith = (word: string) =>
   readdirSync("/proc").filter((name) => /^\d+$/.test(name)).filter((pid) => {
     try {
@@ -20,7 +20,7 @@ const processesWith = (word: string) =>
     }
   })
 
-describe("processes that go on in a sandbox", { concurrent: false }, () => {
+describe("started processes in a sandbox", { concurrent: false }, () => {
   for (const [name, layer, lacks] of providers) {
     const why = lacks ?? (existsSync("/proc") ? undefined : "no /proc")
     it.live.skipIf(why !== undefined)(

@@ -6,7 +6,7 @@ import * as Remains from "./soak/Remains.ts"
 
 const lacks = Machine.lacksBubblewrap
 
-/** Sandboxes that wait: of each, one process is a child of this one. */
+/** The sandboxes that wait for a program. Each has one process that is a child of this process. */
 const waiting = () => Remains.children(String(process.pid))
 
 const withTurns = <A, E>(concurrency: number, effect: Effect.Effect<A, E, Sandbox.Sandbox | Scope.Scope>) =>
@@ -23,10 +23,10 @@ const shell = (place: Sandbox.Handle, script: string, ...args: ReadonlyArray<str
     (outcome) => Outcome.is("Exited")(outcome) ? Outcome.text(outcome.stdout) : outcome._tag
   )
 
-const title = `sandboxes of bubblewrap that are set up beforehand${lacks === undefined ? "" : ` (skipped: ${lacks})`}`
+const title = `bubblewrap sandboxes that are set up in advance${lacks === undefined ? "" : ` (skipped: ${lacks})`}`
 
 describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
-  it.live("one waits after the first program of a grader, takes the next, and ends with its sandbox", () =>
+  it.live("a sandbox waits after a grader's first program, runs the next program, and ends with its scope", () =>
     withTurns(
       2,
       Effect.gen(function*() {
@@ -44,7 +44,7 @@ describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
       })
     ))
 
-  it.live("its program finds what was written while it waited, and gets its arguments unchanged", () =>
+  it.live("the program finds files written while the sandbox waited, and gets its arguments unchanged", () =>
     withTurns(
       2,
       Effect.gen(function*() {
@@ -60,7 +60,7 @@ describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
       })
     ))
 
-  it.live("the time of a program begins when it is told, and it is ended at its limit", () =>
+  it.live("the time limit starts when the program starts, not when the sandbox is set up", () =>
     withTurns(
       2,
       Effect.gen(function*() {
@@ -72,7 +72,7 @@ describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
       })
     ))
 
-  it.live("a program runs all the same where the sandbox that waited for it was killed", () =>
+  it.live("a program still runs after the sandbox that waited for it was killed", () =>
     withTurns(
       2,
       Effect.gen(function*() {
@@ -84,7 +84,7 @@ describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
       })
     ))
 
-  it.live("a program that is interrupted ends", () =>
+  it.live("an interrupted program ends", () =>
     withTurns(
       2,
       Effect.gen(function*() {
@@ -97,7 +97,7 @@ describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
       })
     ))
 
-  it.live("as many wait as programs may run, and none where these have every turn", () =>
+  it.live("at most as many wait as programs may run, and none wait if there is only one permit", () =>
     Effect.gen(function*() {
       const many = (concurrency: number) =>
         withTurns(

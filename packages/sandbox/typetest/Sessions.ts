@@ -1,4 +1,4 @@
-/** A session of the AI SDK is what `Sandbox.layerSession` takes. */
+/** An AI SDK session fits the type that `Sandbox.layerSession` accepts. */
 import type { AiSdkSession } from "@effect-rl/sandbox"
 import type { Experimental_SandboxProcess, Experimental_SandboxSession } from "ai"
 

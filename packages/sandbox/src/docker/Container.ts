@@ -1,17 +1,19 @@
-/** The arguments with which `docker` makes the containers and volumes of a sandbox. */
+/** The arguments of the `docker` commands that create the containers and volumes of a sandbox. */
 import * as StartScript from "../process/StartScript.ts"
 import type { Command } from "../Sandbox.ts"
 import type * as SandboxLimits from "../SandboxLimits.ts"
 import type * as SandboxSpec from "../SandboxSpec.ts"
 
-/** The user and group `nobody`, who own nothing in any image. */
+/** The user and group `nobody`, which own no files in any image. */
 const user = 65534
 
-/** Where programs start, and where a grader's files lie. */
+/** The folder where programs start and a grader's files lie. */
 const root = "/work"
 const given = "/given"
 
-/** The label of everything that a host makes has its id; that of its owner tells whose hosts can be seen from here. */
+/**
+ * The label of everything that a host creates. Its value is the host's id; the owner label identifies hosts that can be checked from here.
+ */
 export const hostLabel = "effect-rl.sandbox.host"
 export const ownerLabel = "effect-rl.sandbox.owner"
 
@@ -24,10 +26,10 @@ export interface Place {
 
 const labels = ({ host, owner }: Place) => [`--label=${hostLabel}=${host}`, `--label=${ownerLabel}=${owner}`]
 
-/** A file system of no bytes is one without a limit. */
+/** The size of a volume. It is never 0, because 0 means unlimited. */
 const sizeOf = ({ disk }: SandboxLimits.Resolved) => Math.max(disk, 4096)
 
-/** A file system in memory, of limited size, which exists as long as a container uses it. */
+/** An in-memory file system of limited size. It exists as long as a container uses it. */
 export const volume = (place: Place, name: string, limits: SandboxLimits.Resolved): ReadonlyArray<string> => [
   "volume",
   "create",
@@ -43,22 +45,22 @@ const mount = (volume: string, target: string, ...options: ReadonlyArray<string>
   `--mount=${["type=volume", `source=${volume}`, `target=${target}`, "volume-nocopy", ...options].join(",")}`
 
 /**
- * The volumes of a sandbox. A folder that programs find at an absolute path too is a volume of its own, mounted in both places: an image that
- * cannot be changed takes no links.
+ * The volumes of a sandbox. Each folder that programs also find at an absolute path is a separate volume mounted in both places, because a
+ * read-only image cannot hold links.
  */
 export interface Volumes {
   readonly root: string
   readonly folders: Folders
 }
 
-/** Names of volumes by the folders below the root. */
+/** Volume names by folder below the root. */
 export type Folders = ReadonlyMap<string, string>
 
-/** The volumes for the folders of a spec, whose names begin with the given one. */
+/** The volumes for the folders of a spec. Their names start with `name`. */
 export const folders = (name: string, { folders }: SandboxSpec.Resolved): Folders =>
   new Map([...new Set(Object.values(folders))].map((folder, index) => [folder, `${name}-${index}`]))
 
-/** Where programs find a folder that lies below the root: there, and below the absolute path of each folder that has it. */
+/** The paths at which programs find a folder below the root: below the root itself, and below each absolute path that maps to it. */
 const placesOf = (folder: string, { folders }: SandboxSpec.Resolved) => [
   `${root}/${folder}`,
   ...Object.entries(folders).flatMap(([path, within]) =>
@@ -77,7 +79,7 @@ const mountFolders = (folders: Folders, spec: SandboxSpec.Resolved) =>
 const memoryFolder = (path: string, limits: SandboxLimits.Resolved, mode: string) =>
   `--tmpfs=${path}:rw,exec,nosuid,nodev,size=${sizeOf(limits)},mode=${mode},uid=${user},gid=${user}`
 
-/** Nothing of the image may be changed, no right is kept, and nothing is reached. Outputs are not kept by the daemon. */
+/** Makes the image read-only, and removes all privileges and the network. The daemon does not keep outputs. */
 const confined = (place: Place, name: string) => [
   "run",
   "--rm",
@@ -105,10 +107,10 @@ const bounds = (processes: number, memory: number) => [
   `--memory-swap=${memory}`
 ]
 
-/** A day, after which nobody needs the sandbox of a host that was never reaped. */
+/** A day. After that, nothing needs the sandbox of a host that was never reaped. */
 const longestSeconds = 86_400
 
-/** The container that keeps the files of a sandbox, and in which they are read and written. It runs no program of a model. */
+/** The container that keeps the files of a sandbox. Files are read and written in it, but it never runs a model's programs. */
 export const keeper = (place: Place, volumes: Volumes, limits: SandboxLimits.Resolved): ReadonlyArray<string> => [
   ...confined(place, volumes.root),
   "--detach",
@@ -127,10 +129,10 @@ export const inKeeper = (name: string, command: ReadonlyArray<string>): Readonly
   ...command
 ]
 
-/** The script itself is a process beside those of the program. */
+/** The script's own process, in addition to the program's processes. */
 const own = 1
 
-/** A program may exit with the code by which `docker` reports its own failures; then the script says so. */
+/** The exit code with which `docker` reports its own failures. If a program exits with it, the script says so. */
 export const dockerFailed = 125
 
 const variables = ({ environment }: SandboxSpec.Resolved) =>
@@ -150,16 +152,13 @@ export interface Program {
   readonly name: string
   /** The volumes of the sandbox. */
   readonly volumes: Volumes
-  /** The volumes of the folders that the program finds at absolute paths: those of the sandbox, or a grader's own. */
+  /** The volumes of folders that the program finds at absolute paths: the sandbox's, or the grader program's own. */
   readonly folders: Folders
-  /** What marks the start of the program. */
+  /** The word that marks the start of the program. */
   readonly word: string
 }
 
-/**
- * Runs one program. The limit on memory of the container is that of the program and of the files that it writes, all of which lie in
- * memory.
- */
+/** Runs one program. The container's memory limit covers the program and the files that it writes, because all of them are in memory. */
 export const program = (
   place: Place,
   { folders, name, volumes, word }: Program,

@@ -1,11 +1,11 @@
-/** Commands of the `docker` program that answer at once. Programs of a sandbox are none of them. */
+/** Runs short `docker` commands. Programs of a sandbox are run elsewhere. */
 import * as Effect from "effect/Effect"
 import { execFile } from "node:child_process"
 import * as HostFolder from "../host/HostFolder.ts"
 
 export const program = "docker"
 
-/** The variables of the command: its own, by which it finds the daemon, and the label of the host. */
+/** The environment of the command: the variables that locate the daemon, and the host's label. */
 export const environment = (host: string): Record<string, string> => ({
   ...Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) => value === undefined ? [] : [[name, value]])
@@ -21,7 +21,7 @@ export interface Answer {
 
 const timeout = 60_000
 
-/** The command could not be started, or has not answered. */
+/** The command could not be started, or did not answer in time. */
 export interface Failure {
   readonly _tag: "Failure"
   readonly detail: string
@@ -30,7 +30,7 @@ export interface Failure {
 export interface Options {
   readonly host: string
   readonly stdin?: Uint8Array
-  /** Bytes of standard output; more of them are a failure. */
+  /** Limit on standard output in bytes. Exceeding it is a failure. */
   readonly most?: number
 }
 

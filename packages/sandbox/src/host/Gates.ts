@@ -1,6 +1,6 @@
 /**
- * The way out of a sandbox that has no network: for each address that its spec names a socket in a folder, whose connections this process
- * carries on to the address. A program that finds a socket reaches that one address through it.
+ * Connects a sandbox without a network to the addresses that its spec names. Each address has a socket in a folder, and this process
+ * forwards the socket's connections to that address only.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -14,12 +14,12 @@ export interface Address {
   readonly port: number
 }
 
-/** Ports below it belong to the superuser. */
+/** Lower ports are reserved for the superuser. */
 const leastPort = 1024
 
 const loopback = new Set(["127.0.0.1", "localhost"])
 
-/** An address of this machine, whose port programs find on the loopback of their sandbox. */
+/** Parses an address of this machine. Programs find its port on the loopback interface of their sandbox. */
 export const parse = (address: string): Effect.Effect<Address, Reason> => {
   const [, host, digits] = /^([^\s:]+):(\d{1,5})$/.exec(address) ?? []
   const port = Number(digits)
@@ -43,7 +43,7 @@ export const parse = (address: string): Effect.Effect<Address, Reason> => {
     )
 }
 
-/** Carries bytes both ways until either side ends. */
+/** Forwards bytes in both directions until either side ends. */
 const carry = (inside: Socket, outside: Socket) => {
   for (const [from, to] of [[inside, outside], [outside, inside]] as const) {
     from.pipe(to)
@@ -74,7 +74,7 @@ const listening = (path: string, { host, port }: Address) =>
     })
   })
 
-/** The sockets in a new folder, named by their ports, until the scope closes; connections end with it. */
+/** Opens the sockets in a new folder, named by their ports. They and their connections end when the scope closes. */
 export const open = Effect.fnUntraced(function*(
   folder: string,
   addresses: ReadonlyArray<Address>

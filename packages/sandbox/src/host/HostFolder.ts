@@ -1,6 +1,6 @@
 /**
- * The folder of a process that holds sandboxes. Everything that its sandboxes keep on disk lies in it, and it tells the reaper whether
- * the process is still there.
+ * The folder of a process that hosts sandboxes. It holds everything that the sandboxes store on disk, and shows the reaper whether the
+ * process is still alive.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -20,13 +20,13 @@ import { hostname, tmpdir } from "node:os"
 import { join } from "node:path"
 import { Provision } from "../SandboxError.ts"
 
-/** What a host says of itself. */
+/** How a host identifies itself. */
 export interface Host {
   readonly id: string
   readonly pid: number
-  /** Time at which the process started, as its kernel counts it: a pid alone may be given to another process. */
+  /** The start time of the process, as the kernel counts it. It is needed because a pid can be reused. */
   readonly started: string
-  /** Where its pid means something: two containers may share a folder. */
+  /** The namespace of the pid. It is needed because two containers may share the folder. */
   readonly pidNamespace: string
 }
 
@@ -35,10 +35,10 @@ export interface HostFolder {
   readonly path: string
 }
 
-/** The variable by which the processes of a host's sandboxes are found. */
+/** The environment variable that identifies the processes of a host's sandboxes. */
 export const label = "EFFECT_RL_SANDBOX"
 
-/** The folder of all hosts of this user. */
+/** The folder that contains the folders of all of this user's hosts. */
 export const root = (): string => join(tmpdir(), `effect-rl-sandbox-${process.getuid?.() ?? "user"}`)
 
 export const descriptionFile = "host.json"
@@ -53,13 +53,13 @@ const orEmpty = (read: () => string): string => {
   }
 }
 
-/** The start time of a process: field 22 of its `stat`, which is counted after the name, since a name may contain anything. */
+/** The start time of a process: field 22 of its `stat`. Fields are counted after the name, because the name may contain anything. */
 export const startedOf = (pid: number): string =>
   orEmpty(() => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ")[19] ?? "")
 
 export const pidNamespace = (): string => `${hostname()} ${orEmpty(() => readlinkSync("/proc/self/ns/pid"))}`
 
-/** The ids of all hosts of this user that have a folder. */
+/** The ids of all of this user's hosts that have a folder. */
 export const all = (): ReadonlyArray<string> => {
   try {
     return readdirSync(root())
@@ -69,8 +69,8 @@ export const all = (): ReadonlyArray<string> => {
 }
 
 /**
- * Whether other users may write to a folder. Windows has neither user ids nor such modes (Node reports 0o666 of every folder there),
- * and its temporary folder is the user's own.
+ * Whether other users may write to a folder. On Windows always false: it has no such modes (Node reports 0o666 for every folder), and the
+ * temporary folder is the user's own.
  */
 const openToOthers = (path: string): boolean => {
   const own = process.getuid?.()
@@ -90,7 +90,7 @@ const create = (): HostFolder => {
   return { host, path }
 }
 
-/** A folder that is removed when the scope closes; its description is touched every few seconds until then. */
+/** A folder that is removed when the scope closes. Until then, its description file is touched every few seconds as a heartbeat. */
 export const make: Effect.Effect<HostFolder, Provision, Scope.Scope> = Effect.gen(function*() {
   const folder = yield* Effect.acquireRelease(
     Effect.try({ try: create, catch: (cause) => new Provision({ detail: `a folder in ${root()}: ${String(cause)}` }) }),

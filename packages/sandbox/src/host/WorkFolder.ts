@@ -1,4 +1,4 @@
-/** The folder of one sandbox on the host, below its root and never outside of it. */
+/** The folder of a sandbox on the host. Files are only accessed below its root. */
 import * as Effect from "effect/Effect"
 import { chownSync, lstatSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { readdir } from "node:fs/promises"
@@ -11,7 +11,7 @@ export interface Owner {
   readonly gid: number
 }
 
-/** The user that runs programs where this process is the superuser, whom no limit on processes binds. */
+/** The user that runs programs if this process is the superuser, because process limits do not apply to the superuser. */
 export const nobody: Owner = { uid: 65534, gid: 65534 }
 
 export const isSuperuser = (): boolean => process.getuid?.() === 0
@@ -30,7 +30,7 @@ const makeFolders = (root: string, path: string, owner: Owner | undefined) => {
   }
 }
 
-/** Writes a file of a folder in which no foreign program runs. */
+/** Writes a file to a folder in which no untrusted program runs. */
 export const put = (root: string, path: string, bytes: Uint8Array, owner: Owner | undefined): void => {
   makeFolders(root, path, owner)
   const file = join(root, path)
@@ -64,7 +64,7 @@ const outside = (path: string): Reason =>
 
 const isBelow = (root: string, file: string) => realpathSync(file).startsWith(realpathSync(root) + sep)
 
-/** Does something with the path of a file, unless a link leads out of the root. */
+/** Uses the path of a file, unless a link leads out of the root. */
 const below = <A>(root: string, path: string, provider: string, operation: Operation, use: (file: string) => A) =>
   Effect.suspend((): Effect.Effect<A, SandboxError> => {
     const file = join(root, path)
@@ -78,18 +78,18 @@ const below = <A>(root: string, path: string, provider: string, operation: Opera
     )
   })
 
-/** Reads a file that programs on the host may have written; undefined where there is none. */
+/** Reads a file that untrusted programs may have written. Undefined if it does not exist. */
 export const read = (root: string, path: string, provider: string, most: number) =>
   below(root, path, provider, "read", (file) => {
     const found = statSync(file, { throwIfNoEntry: false })
     return found?.isFile() === true && found.size <= most ? new Uint8Array(readFileSync(file)) : undefined
   })
 
-/** Writes a file beside those that programs on the host may have written. */
+/** Writes a file to a folder that untrusted programs may have changed. */
 export const write = (root: string, path: string, bytes: Uint8Array, provider: string, owner: Owner | undefined) =>
   below(root, path, provider, "write", () => put(root, path, bytes, owner))
 
-/** Bytes of all files below a folder; links are not followed, and what disappears meanwhile is not counted. */
+/** The total size of all files below a folder, in bytes. Links are not followed, and files that disappear meanwhile are not counted. */
 export const size = async (folder: string): Promise<number> => {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
   let total = 0

@@ -1,4 +1,4 @@
-/** A child process with bounded output and time, ended as soon as it exceeds a limit. */
+/** Runs a child process with limits on output and time. The process is killed as soon as it exceeds a limit. */
 import * as Effect from "effect/Effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { constants } from "node:os"
@@ -9,48 +9,54 @@ import type * as SandboxLimits from "../SandboxLimits.ts"
 import type { Stdio } from "./InheritedDescriptors.ts"
 import type { Conversation } from "./StartedProcess.ts"
 
-/** Why the process was ended from here. */
+/** Why this module ended the process. */
 type Ending = "wall" | "stdout" | "stderr" | "disk" | "closed" | "setup"
 
 export interface Options {
   readonly file: string
-  /** The first word of its command, by which it is found; `file` unless given. */
+  /** The first word of the process's command line, by which the process can be found. Default: `file`. */
   readonly name?: string
   readonly args: ReadonlyArray<string>
   readonly environment: Readonly<Record<string, string>>
   readonly cwd?: string
-  /** The user and group that the process runs as; those of this process unless given. */
+  /** The user and group that the process runs as. Default: those of this process. */
   readonly user?: { readonly uid: number; readonly gid: number }
-  /** Starts a process group of its own, which `kill` can then address. */
+  /** Starts a new process group, which `kill` can address. */
   readonly detached?: boolean
   /**
-   * Standard input, which then ends; or takes over standard input and output when the program is about to start. Neither they nor the time of
-   * such a process are bounded. Or it is told later what to run, with which input.
+   * Standard input, which is closed after it. A `Conversation` instead takes over standard input and output when the program is about to
+   * start; output and time are then not limited. An `Order` supplies the program and its input later.
    */
   readonly stdin: Uint8Array | Conversation | Order
   readonly limits: SandboxLimits.Resolved
   /**
-   * What stands at each descriptor. The child writes a byte to the pipe at descriptor 3 when it is about to start the program, unless
-   * there is a `readyWord`.
+   * The child's descriptors. Unless there is a `readyWord`, the child writes a byte to the pipe at descriptor 3 when it is about to start
+   * the program.
    */
   readonly stdio: Stdio
-  /** What the child writes to standard error when it is about to start the program; it and what stands before it are no output. */
+  /**
+   * The word that the child writes to standard error when it is about to start the program. The word and all text before it are removed
+   * from the output.
+   */
   readonly readyWord?: string
-  /** Ends the process and all that it started. */
+  /** Ends the process and everything that it started. */
   readonly kill: (child: ChildProcess) => void
-  /** `program`: a signal that ends the process ended the program. `place`: the process only watches over the program. */
+  /** Whose signal ended the process. `program`: the program's. `place`: that of a process that only supervises the program. */
   readonly signals: "program" | "place"
-  /** Called with a function that ends the process for the given reason, and the pid, once it is there. */
+  /** Called once the process exists, with a function that ends it for a given reason. */
   readonly onStart?: (stop: Stop) => void
-  /** Called when the process has exited, while what it started may still hold its outputs open. */
+  /** Called when the process has exited, even if its child processes still hold its outputs open. */
   readonly onExit?: (child: ChildProcess) => void
-  /** Called again and again from then on until its outputs are closed. */
+  /** Called repeatedly after the process has exited, until its outputs are closed. */
   readonly sweep?: () => void
-  /** Called as soon as the process has ended. */
+  /** Called when the process has ended. */
   readonly onEnd?: () => void
 }
 
-/** Waits for its program: `on` is called with a function that tells a line, and says whether the process was still there. */
+/**
+ * A process that waits for its program. `on` receives a function that sends the program and its input, and returns whether the process was
+ * still there.
+ */
 export interface Order {
   readonly on: (tell: (line: string, stdin: Uint8Array) => boolean) => void
 }
@@ -59,22 +65,22 @@ export interface Order {
 export type Stop = (why: "closed" | "disk") => void
 
 const setupMillis = 30_000
-/** How often what an ended process started is looked for. */
+/** How often remaining child processes of an ended process are searched for, in milliseconds. */
 const remainderMillis = 250
-/** Bytes that are kept of what stands before a word. */
+/** The most bytes kept of the text before the ready word. */
 const mostBefore = 65_536
-/** The longest delay of a timer. */
+/** The longest delay of a timer, in milliseconds. */
 const longest = 2 ** 31 - 1
 
 const nameOf = (number: number) => Object.entries(constants.signals).find(([, value]) => value === number)?.[0]
 
-/** Bytes up to a limit; `add` says whether they still fit. */
+/** Collects bytes up to a limit. `add` returns whether the bytes still fit. */
 const collector = (limit: number) => {
   const chunks: Array<Uint8Array> = []
   let left = limit
   return {
     add: (chunk: Uint8Array): boolean => {
-      // An empty part of a chunk would keep all of it in memory.
+      // An empty slice would keep the whole chunk in memory.
       if (left > 0) chunks.push(chunk.subarray(0, left))
       const fits = chunk.byteLength <= left
       left = Math.max(0, left - chunk.byteLength)
@@ -86,7 +92,7 @@ const collector = (limit: number) => {
 
 const nothing = new Uint8Array(0)
 
-/** Passes on what follows a word, and calls `found` when the word has come; without a word, passes on everything. */
+/** Passes on the bytes after a word, and calls `found` when the word has arrived. Without a word, passes on everything. */
 const afterWord = (word: string | undefined, found: () => void) => {
   let before: Uint8Array | undefined = word === undefined ? undefined : nothing
   return {
@@ -112,13 +118,16 @@ const stopped = (ending: Exclude<Ending, "setup">, ended: Outcome.Ended): Outcom
 const signalled = (signal: string, ended: Outcome.Ended): Outcome.Outcome =>
   signal === "SIGXCPU" ? Outcome.TimedOut({ ...ended, limit: "cpu" }) : Outcome.Signalled({ ...ended, signal })
 
-/** A shell says that a signal ended its program by a code above 128. */
+/** Converts an exit code. A shell reports a signal as an exit code above 128. */
 const exited = (code: number, ended: Outcome.Ended): Outcome.Outcome => {
   const signal = code > 128 ? nameOf(code - 128) : undefined
   return signal === undefined ? Outcome.Exited({ ...ended, code }) : signalled(signal, ended)
 }
 
-/** Runs the process to its end. Fails where the program did not start, or where something else than a limit ended its place. */
+/**
+ * Runs the process to its end. Fails as `Provision` if the program did not start, and as `Lost` if something other than a limit ended its
+ * sandbox.
+ */
 export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision | Lost> =>
   Effect.callback<Outcome.Outcome, Provision | Lost>((resume) => {
     const { limits, stdin } = options
@@ -143,7 +152,7 @@ export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision 
       if (ending !== undefined || hasEnded) return
       ending = why
       options.kill(child)
-      // An output of which nobody reads the rest would not close.
+      // An output does not close while it has unread bytes.
       if (conversation !== undefined) child.stdout?.destroy()
     }
     let timer: NodeJS.Timeout | undefined
@@ -171,7 +180,7 @@ export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision 
     ready?.on("data", onReady)
     const preamble = afterWord(options.readyWord, onReady)
     if (conversation === undefined) child.stdout?.on("data", (chunk: Uint8Array) => stdout.add(chunk) || stop("stdout"))
-    // What nobody has read yet is thrown away when a child exits, unless somebody listens; an output without a rest ends.
+    // Without a listener, unread output is discarded when the child exits. Reading 0 bytes lets an exhausted output end.
     else child.stdout?.on("readable", () => void child.stdout?.read(0))
     child.stderr?.on("data", (chunk: Uint8Array) => stderr.add(preamble.add(chunk)) || stop("stderr"))
     for (const stream of child.stdio) stream?.on("error", () => {})

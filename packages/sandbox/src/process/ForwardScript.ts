@@ -1,12 +1,12 @@
-/** The program that listens on the loopback of a sandbox and carries what it gets to the sockets of the host. */
+/** A program that listens on the loopback interface of a sandbox and forwards connections to the host's sockets. */
 
-/** Where the sockets lie in a sandbox. */
+/** The folder of the sockets in a sandbox. */
 export const gates = "/gates"
 
-/** Where Node lies in a sandbox. */
+/** The path of Node in a sandbox. */
 export const node = "/runtime/node"
 
-/** Processes and threads of the program; a little more than Node starts. */
+/** Processes and threads of the program. Slightly more than Node starts. */
 export const processes = 16
 
 const fifo = "/tmp/.forwarding"
@@ -30,7 +30,7 @@ for (const port of ports) {
 }
 `
 
-/** Steps of a shell: the program is started, and has to be ready, before any limit of the sandboxed program is set. */
+/** Shell steps that start the program and wait until it is ready, before limits are set for the sandboxed program. */
 export const steps = (ports: ReadonlyArray<number>): ReadonlyArray<string> =>
   ports.length === 0 ? [] : [
     `mkfifo ${fifo}`,

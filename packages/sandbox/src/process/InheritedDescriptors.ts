@@ -1,6 +1,6 @@
 /**
- * Open files that this process inherited from its own parent. Node marks those that it opens itself as not to be inherited further, and
- * leaves some of the others unmarked, so that a program in a sandbox would find them open.
+ * Files that this process inherited open from its parent. Node marks descriptors that it opens itself as not inheritable, but leaves some
+ * inherited ones unmarked, so a sandboxed program would find them open.
  */
 import * as Effect from "effect/Effect"
 import { closeSync, openSync, readdirSync, readFileSync } from "node:fs"
@@ -21,13 +21,13 @@ const inherited = (): ReadonlyArray<number> =>
     }
   })
 
-/** What stands at each descriptor of a child: a pipe, nothing, or an open descriptor of this process. */
+/** The content of each descriptor of a child: a pipe, nothing, or an open descriptor of this process. */
 export type Stdio = Array<"pipe" | "ignore" | number>
 
-/** Covers every inherited descriptor with `/dev/null`; unchanged where there is no `/proc`, or no such descriptor. */
+/** Replaces every inherited descriptor with `/dev/null`. Does nothing if there is no `/proc` or no such descriptor. */
 export type Cover = (stdio: Stdio) => Stdio
 
-/** A cover for as long as the scope is open. */
+/** A cover that is valid while the scope is open. */
 export const cover = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => {

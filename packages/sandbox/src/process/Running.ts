@@ -1,8 +1,8 @@
 /**
  * The programs that run in one sandbox.
  *
- * Invariants: once closed, no program starts, and one that waits for its turn is killed when that comes; closing returns after the last
- * program that had started has ended, so that their folder can be removed.
+ * Invariants: after closing, no program starts, and a program that waits for a permit is killed when it gets one. Closing returns after the
+ * last running program has ended, so the folder can be removed.
  */
 import * as Effect from "effect/Effect"
 import type { Scope } from "effect/Scope"
@@ -10,22 +10,22 @@ import type { Semaphore } from "effect/Semaphore"
 import { Killed, type Outcome } from "../Outcome.ts"
 import { Lost, type Operation, type Reason, SandboxError } from "../SandboxError.ts"
 
-/** Registers how to end what was started; what it returns is called when that has ended. */
+/** Registers how to stop a started program. The returned function is called when the program has ended. */
 export type OnStart = (stop: () => void) => () => void
 
 export interface Running {
-  /** An effect that is over in no time; fails as `Lost` once the sandbox is closed. */
+  /** Runs an effect that takes no noticeable time. Fails as `Lost` once the sandbox is closed. */
   readonly whileOpen: <A>(
     operation: Operation,
     effect: () => Effect.Effect<A, SandboxError>
   ) => Effect.Effect<A, SandboxError>
-  /** Runs a program when its turn has come. */
+  /** Runs a program once it has a permit. */
   readonly program: (
     operation: Operation,
     turns: Semaphore,
     start: (onStart: OnStart) => Effect.Effect<Outcome, Reason>
   ) => Effect.Effect<Outcome, SandboxError>
-  /** Runs a process that goes on beside the programs, and takes no turn of theirs. */
+  /** Runs a process beside the programs. It needs no permit. */
   readonly process: (
     start: (onStart: OnStart) => Effect.Effect<Outcome, Reason>
   ) => Effect.Effect<Outcome, SandboxError>
@@ -35,7 +35,7 @@ const empty = new Uint8Array(0)
 
 const neverStarted = Killed({ stdout: empty, stderr: empty, wallMillis: 0 })
 
-/** Ends all programs of a sandbox when the scope closes. */
+/** Tracks the programs of a sandbox, and ends all of them when the scope closes. */
 export const make = (provider: string): Effect.Effect<Running, never, Scope> =>
   Effect.map(
     Effect.acquireRelease(

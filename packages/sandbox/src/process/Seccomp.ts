@@ -1,6 +1,7 @@
 /**
- * A filter of system calls for programs in a sandbox: what they have no use for, what kernels were attacked through, and memory that
- * counts for no process, is refused with `EPERM`. The boundary are the namespaces; the filter makes the kernel behind it smaller.
+ * A system call filter for sandboxed programs. It refuses with `EPERM` calls that programs do not need, calls through which kernels were
+ * attacked, and memory that is not counted for any process. Isolation comes from namespaces; the filter reduces the kernel's attack
+ * surface.
  *
  * @see linux `Documentation/userspace-api/seccomp_filter.rst`, and the tables of system calls in `arch/x86/entry/syscalls` and
  * `include/uapi/asm-generic/unistd.h`
@@ -9,7 +10,7 @@
 interface Machine {
   /** `AUDIT_ARCH_*`. */
   readonly audit: number
-  /** Calls from this number on belong to another convention (x32). */
+  /** Calls from this number on belong to another ABI (x32). */
   readonly foreign?: number
   readonly refused: Readonly<Record<string, number>>
 }
@@ -111,7 +112,7 @@ const machines: Readonly<Record<string, Machine>> = {
   }
 }
 
-/** One instruction of the classic BPF: `struct sock_filter`. */
+/** One classic BPF instruction: `struct sock_filter`. */
 type Instruction = readonly [code: number, whenTrue: number, whenFalse: number, value: number]
 
 const loadWord = 0x20
@@ -128,7 +129,7 @@ const notPermitted = 0x00050001
 
 const instructions = ({ audit, foreign, refused }: Machine): ReadonlyArray<Instruction> => {
   const numbers = Object.values(refused)
-  /** Jumps are relative; the refusal stands after all comparisons and the permission. */
+  /** Jumps are relative. The refusal comes after all comparisons and the permission. */
   const comparisons = numbers.map((number, index): Instruction => [jumpIfEqual, numbers.length - index, 0, number])
   return [
     [loadWord, 0, 0, machineOffset],
@@ -142,7 +143,7 @@ const instructions = ({ audit, foreign, refused }: Machine): ReadonlyArray<Instr
   ]
 }
 
-/** The filter as `bwrap --seccomp` reads it, for a kind of processor as Node names it; undefined where none is written down. */
+/** The filter in the format of `bwrap --seccomp`, for a processor as named by Node. Undefined if there is no filter for it. */
 export const filter = (processor: string): Uint8Array | undefined => {
   const machine = machines[processor]
   if (machine === undefined) return undefined

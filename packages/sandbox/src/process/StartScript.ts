@@ -1,4 +1,4 @@
-/** The shell script that starts a program: it sets limits, says that it is ready, and becomes the program. */
+/** The shell script that starts a program: it sets limits, reports that it is ready, and replaces itself with the program. */
 import type { Runtime } from "../SandboxCapabilities.ts"
 import type * as SandboxLimits from "../SandboxLimits.ts"
 import * as ForwardScript from "./ForwardScript.ts"
@@ -6,17 +6,20 @@ import * as ForwardScript from "./ForwardScript.ts"
 export interface Options {
   readonly limits: SandboxLimits.Resolved
   readonly runtime: Runtime
-  /** Processes of the place itself, besides the program's. */
+  /** Processes of the sandbox itself, in addition to the program's. */
   readonly others: number
-  /** Whether the number of processes is limited; the limit counts all processes of a user who is not confined. */
+  /** Whether to limit the number of processes. For a user outside namespaces, the limit counts all of the user's processes. */
   readonly limitsProcesses: boolean
-  /** The program is a line that comes at descriptor 3, as `line` writes it, in place of arguments. */
+  /** The program is not in the arguments, but is read as a line from descriptor 3, in the format of `line`. */
   readonly isTold?: boolean
-  /** A folder whose files are copied to the working folder first. */
+  /** A folder whose files are first copied to the working folder. */
   readonly given?: string
-  /** Ports of the loopback that lead out of the sandbox. */
+  /** Loopback ports that lead out of the sandbox. */
   readonly ports?: ReadonlyArray<number>
-  /** Steps that say that the program is about to start, and start it; a byte at descriptor 3, and the program in place of the script. */
+  /**
+   * Steps that report that the program is about to start, and start it. Default: write a byte to descriptor 3 and replace the script with
+   * the program.
+   */
   readonly start?: ReadonlyArray<string>
 }
 
@@ -24,23 +27,23 @@ const throughDescriptor = ["printf . >&3", "exec 3>&-", "exec \"$@\""]
 
 const seconds = (millis: number) => Math.max(1, Math.ceil(millis / 1000))
 
-/** The address space of a process, or its data where the runtime reserves much more than it uses. */
+/** Limits the address space of a process. For Node, which reserves far more than it uses, limits its data instead. */
 const memory = ({ limits, runtime }: Options) => {
   const kibibytes = Math.floor(limits.memory / 1024)
   return runtime === "node" ? `ulimit -d ${kibibytes}` : `ulimit -v ${kibibytes}`
 }
 
-/** A shell counts processes under one of two letters. */
+/** The command that limits processes. Shells use one of two option letters for it. */
 const processes = ({ limits, others, ports = [] }: Options) => {
   const most = limits.processes + others + (ports.length > 0 ? ForwardScript.processes : 0)
   return `{ ulimit -u ${most} 2>/dev/null || ulimit -p ${most}; }`
 }
 
-/** Words as one line, as a script that `isTold` reads it. */
+/** Words as one line, in the format that a script with `isTold` reads. */
 export const line = (words: ReadonlyArray<string>): string =>
   words.map((word) => `'${word.replaceAll("'", `'\\''`).replaceAll("\n", `'"$effect_rl_end"'`)}'`).join(" ")
 
-/** Arguments for `sh`, before those of the program. A limit that cannot be set ends the script before it says that it is ready. */
+/** Arguments for `sh` that precede those of the program. If a limit cannot be set, the script exits before it reports that it is ready. */
 export const args = (options: Options): ReadonlyArray<string> => {
   const { given, isTold = false, limits, limitsProcesses, ports = [], start = throughDescriptor } = options
   const cpu = seconds(limits.cpuMillis)

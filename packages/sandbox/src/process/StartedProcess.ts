@@ -1,4 +1,4 @@
-/** A process that goes on in its sandbox, and is talked to over its standard streams. */
+/** A process that keeps running in its sandbox and communicates over its standard streams. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -22,7 +22,7 @@ const write = (provider: string, stdin: Writable, bytes: Uint8Array) =>
     stdin.write(bytes, (error) => error === null || error === undefined ? resume(Effect.void) : ended(error))
   })
 
-/** What arrives until the output is closed, for whatever reason: the outcome says which. */
+/** The bytes that arrive until the output is closed. The outcome tells why it was closed. */
 const output = (stdout: Readable): Stream.Stream<Uint8Array> =>
   Stream.catch(Stream.fromAsyncIterable<Uint8Array, unknown>(stdout, (error) => error), () => Stream.empty)
 
@@ -31,7 +31,10 @@ const nothing = new Uint8Array(0)
 /** The outcome of a process whose scope has closed. */
 export const killed = Killed({ stdout: nothing, stderr: nothing, wallMillis: 0 })
 
-/** Starts a process that lasts as long as `run`, and returns when it is about to start. When the scope closes, `run` is interrupted. */
+/**
+ * Starts a process that lasts as long as `run`, and returns when the process is about to start. When the scope closes, `run` is
+ * interrupted.
+ */
 export const make = Effect.fnUntraced(function*(
   provider: string,
   run: (conversation: Conversation) => Effect.Effect<Outcome, SandboxError>
@@ -58,7 +61,7 @@ export const make = Effect.fnUntraced(function*(
   return { ...streams, outcome: Deferred.await(outcome) }
 })
 
-/** The answer of a provider that has no such processes. */
+/** Fails as `Unsupported`, for providers that cannot start such processes. */
 export const unsupported = (provider: string) => (): Effect.Effect<never, SandboxError> =>
   Effect.fail(
     new SandboxError({

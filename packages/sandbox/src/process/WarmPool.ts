@@ -1,8 +1,8 @@
 /**
- * Sandboxes that are set up before their program is known.
+ * Sandboxes that are set up before the program to run is known.
  *
- * Invariants: each is told one program, runs it and ends. They are set up only while a turn is free, at most as many wait as there are turns,
- * and they end with their scope.
+ * Invariants: each sandbox receives one program, runs it and ends. Sandboxes are set up only while a permit is free, at most as many wait
+ * as there are permits, and they end with their scope.
  */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -17,19 +17,19 @@ import * as StartScript from "./StartScript.ts"
 /** A sandbox that is set up. */
 export interface Warm {
   readonly isWaiting: () => boolean
-  /** Runs a program in it; undefined where it waits no more, or the arguments are too long for it. */
+  /** Runs a program in it. Undefined if the sandbox no longer waits, or if the arguments are too long. */
   readonly run: (argv: ReadonlyArray<string>, stdin: Uint8Array) => Effect.Effect<Outcome, Reason> | undefined
 }
 
 export interface WarmPool {
-  /** Starts a sandbox that waits for its order, until the scope closes; undefined where programs have every turn. */
+  /** Sets up a sandbox that waits for its program until the scope closes. Undefined if no permit is free or enough sandboxes wait. */
   readonly add: (
     start: (order: Order) => Effect.Effect<Outcome, SandboxError>,
     scope: Scope
   ) => Effect.Effect<Warm | undefined>
 }
 
-/** A shell reads its program byte by byte. */
+/** The longest command line sent to a waiting shell, which reads it byte by byte. */
 const longestLine = 4096
 
 export const make = (turns: Semaphore, most: number): WarmPool => {

@@ -1,4 +1,4 @@
-/** Cases of the contract: one rule of the port each, and the error of a provider that breaks it. */
+/** Contract cases. Each checks one rule, and reports a provider that breaks it. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -7,7 +7,7 @@ import { type Handle, Sandbox } from "../Sandbox.ts"
 import type { SandboxError } from "../SandboxError.ts"
 import type { SandboxSpec } from "../SandboxSpec.ts"
 
-/** A provider breaks a rule of the port. */
+/** A provider breaks a rule of the contract. */
 export class ContractViolation extends Schema.TaggedError<ContractViolation>()("ContractViolation", {
   case: Schema.String,
   expected: Schema.String,
@@ -18,16 +18,16 @@ export class ContractViolation extends Schema.TaggedError<ContractViolation>()("
   }
 }
 
-/** The difference from the expectation, before the case adds its name. */
+/** A difference from the expected result. The case adds its name. */
 export class Mismatch extends Schema.TaggedError<Mismatch>()("Mismatch", {
   expected: Schema.String,
   found: Schema.String
 }) {}
 
-/** The body of a case about something that the provider does not claim. */
+/** The result of a case that requires a capability that the provider does not claim. */
 export const inapplicable = "inapplicable"
 
-/** Whether the provider keeps a rule, or the rule is about something that it does not claim. */
+/** Whether the provider keeps a rule, or does not claim the capability that the rule is about. */
 export type Verdict = "kept" | typeof inapplicable
 
 export interface Case {
@@ -37,7 +37,7 @@ export interface Case {
 
 export type Body = Effect.Effect<unknown, Mismatch | SandboxError, Sandbox | Scope.Scope>
 
-/** A case passes when its body succeeds; a failure of the provider that the body does not expect breaks it. */
+/** A case that passes if its body succeeds. A `SandboxError` that the body does not expect breaks the rule. */
 export const make = (name: string, body: Body): Case => ({
   name,
   check: body.pipe(
@@ -57,7 +57,7 @@ export const expect = (holds: boolean, expected: string, found: unknown): Effect
 export const expectEqual = (what: string, found: unknown, expected: unknown) =>
   expect(found === expected, `${what} to be ${JSON.stringify(expected)}`, JSON.stringify(found))
 
-/** An outcome in one line, for the message of a violation. */
+/** An outcome as one line, for the message of a violation. */
 export const show = (outcome: Outcome.Outcome): string => {
   const { stderr, stdout, wallMillis: _, ...rest } = outcome
   const shown = (bytes: Uint8Array) => JSON.stringify(Outcome.text(bytes.subarray(-300)))
@@ -67,7 +67,7 @@ export const show = (outcome: Outcome.Outcome): string => {
 export const expectOutcome = (outcome: Outcome.Outcome, holds: boolean, expected: string) =>
   expect(holds, expected, show(outcome))
 
-/** The program exits with 0, after it printed the text. */
+/** Expects that the program printed the text and exited with 0. */
 export const expectPrinted = (outcome: Outcome.Outcome, text: string) =>
   expectOutcome(
     outcome,
@@ -78,7 +78,7 @@ export const expectPrinted = (outcome: Outcome.Outcome, text: string) =>
 export const expectTag = (outcome: Outcome.Outcome, ...tags: ReadonlyArray<Outcome.Outcome["_tag"]>) =>
   expectOutcome(outcome, tags.includes(outcome._tag), tags.join(" or "))
 
-/** The error has the given reason. */
+/** Expects that the effect fails with the given reason. */
 export const expectRefusal = <A, R>(
   effect: Effect.Effect<A, SandboxError, R>,
   reason: SandboxError["reason"]["_tag"]
@@ -88,13 +88,13 @@ export const expectRefusal = <A, R>(
     onFailure: (error) => expect(error.reason._tag === reason, `failure as ${reason}`, error.message)
   })
 
-/** The same program in the languages that providers run. */
+/** The same program in each runtime. */
 export interface Program {
   readonly python?: string
   readonly shell?: string
 }
 
-/** A place and a way to run one program in it. */
+/** An open sandbox and a way to run one program in it. */
 export interface Place {
   readonly handle: Handle
   readonly run: (
@@ -106,7 +106,7 @@ export interface Place {
 const argvOf = (runtime: string, { python = "", shell = "" }: Program): readonly [string, ...Array<string>] =>
   runtime === "python" ? ["python3", "-c", python] : ["sh", "-c", shell, "sh"]
 
-/** Commands of the contract are written here, so that a provider which takes no others may be held to it as well. */
+/** Opens a sandbox for commands that the contract vouches for, so providers that refuse sampled code can be tested too. */
 export const open = (spec: Partial<SandboxSpec> = {}): Effect.Effect<Place, SandboxError, Sandbox | Scope.Scope> =>
   Effect.gen(function*() {
     const sandbox = yield* Sandbox
@@ -122,7 +122,7 @@ export const open = (spec: Partial<SandboxSpec> = {}): Effect.Effect<Place, Sand
     }
   })
 
-/** The body, where the provider has the capability; inapplicable elsewhere. */
+/** The body if the provider has the capability, else `inapplicable`. */
 export const where = (
   holds: (service: Sandbox["Service"]) => boolean,
   body: Body
@@ -130,5 +130,5 @@ export const where = (
 
 export const runsPython = ({ capabilities }: Sandbox["Service"]) => capabilities.runtimes.includes("python")
 
-/** Whether there is a boundary that a program could cross. */
+/** Whether the provider isolates programs at all. */
 export const isConfined = ({ capabilities }: Sandbox["Service"]) => capabilities.isolation !== "none"

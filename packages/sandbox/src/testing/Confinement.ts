@@ -11,7 +11,7 @@ import * as Case from "./Case.ts"
 
 const secret = "the contents of a file outside of the sandbox"
 
-/** A file of this machine that anyone on it may read and write. */
+/** A file on this machine that all users may read and write. */
 const outside = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "effect-rl-outside-"))),
@@ -24,7 +24,7 @@ const outside = Effect.map(
   }
 )
 
-/** A server on this machine that counts who connects. */
+/** A server on this machine that counts connections. */
 const server: Effect.Effect<{ readonly port: number; readonly connections: () => number }, never, Scope> = Effect.gen(
   function*() {
     let connections = 0
@@ -46,7 +46,7 @@ const server: Effect.Effect<{ readonly port: number; readonly connections: () =>
 const confinedPython = (body: Case.Body) =>
   Case.where((service) => Case.runsPython(service) && Case.isConfined(service), body)
 
-/** What a program reaches beyond its sandbox: nothing. */
+/** Programs reach nothing outside their sandbox. */
 export const cases: ReadonlyArray<Case.Case> = [
   Case.make(
     "confinement: a program neither reads nor changes files of this machine",

@@ -15,7 +15,7 @@ const forever: Case.Program = {
 
 const hasPrinted = (outcome: Outcome.Outcome, text: string) => Outcome.text(outcome.stdout).includes(text)
 
-/** Files in memory that no folder has. */
+/** Anonymous in-memory files, which belong to no folder. */
 const filesWithoutName = `
 import os
 kept, held = [], 0
@@ -25,7 +25,7 @@ while held < 192:
     os.write(kept[-1], bytes(1 << 20)); held += 1
 print('kept more')`
 
-/** Memory of System V, which stays when a process lets go of it. */
+/** System V shared memory, which remains after a process detaches from it. */
 const sharedMemory = `
 import ctypes
 libc = ctypes.CDLL(None)
@@ -40,7 +40,7 @@ for _ in range(24):
   libc.shmdt(place)
 print('kept more')`
 
-/** Limits on time, memory, output, disk and processes; interruption; the end of a scope. */
+/** Limits on time, memory, output, disk and processes; interruption; closing of a scope. */
 export const cases: ReadonlyArray<Case.Case> = [
   Case.make(
     "time: a busy program is killed at its limit, and what it printed is kept",

@@ -5,13 +5,13 @@ import * as Case from "./Case.ts"
 
 const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
 
-/** A variable of this process that no program may find. */
+/** A variable of this process that no program may see. */
 const planted = "EFFECT_RL_CONTRACT_SECRET"
 
 const isEqual = (left: Uint8Array | undefined, right: Uint8Array) =>
   left !== undefined && Buffer.compare(left, right) === 0
 
-/** Outcomes of programs that end by themselves, and what they are given. */
+/** Outcomes of programs that end by themselves, and the input they receive. */
 export const cases: ReadonlyArray<Case.Case> = [
   Case.make(
     "outcome: both outputs and the exit code of a program are told apart",

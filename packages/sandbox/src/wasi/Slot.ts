@@ -1,4 +1,4 @@
-/** A process that holds Python for one program at a time, and how programs are sent to it. */
+/** A process that hosts Python for one program at a time, and the communication with it. */
 import * as Effect from "effect/Effect"
 import { type ChildProcess, fork } from "node:child_process"
 import * as HostFolder from "../host/HostFolder.ts"
@@ -10,16 +10,16 @@ const isSource = import.meta.url.endsWith(".ts")
 const file = new URL(isSource ? "./process.ts" : "./process.js", import.meta.url)
 const execArgv = isSource ? ["--conditions=@effect-rl/source", "--disable-warning=ExperimentalWarning"] : []
 
-/** Time beyond the limit of a program after which its process no longer answers. */
+/** How long after a program's time limit its process counts as unresponsive, in milliseconds. */
 const graceMillis = 10_000
 const setupMillis = 60_000
 
 export interface Slot {
-  /** Runs one program; `onStart` gets a function that kills it. */
+  /** Runs one program. `onStart` receives a function that kills it. */
   readonly run: (run: Run, onStart: OnStart) => Effect.Effect<Report, Lost | Provision>
   /** Whether the process can run another program. */
   readonly isUsable: () => boolean
-  /** Ends the process, and returns when its descriptors are closed here. */
+  /** Ends the process. Returns when its descriptors are closed in this process. */
   readonly end: Effect.Effect<void>
 }
 
@@ -34,7 +34,7 @@ const unanswered = (run: Run): Report => ({
   wallMillis: run.wallMillis + graceMillis
 })
 
-/** Starts a process; programs may be sent to it at once and wait until it is ready. */
+/** Starts a process. Programs can be sent immediately; they wait until the process is ready. */
 export const start = (modulePath: string, host: string): Slot => {
   const child: ChildProcess = fork(file, [modulePath], {
     env: { [HostFolder.label]: host },

@@ -1,6 +1,6 @@
-/** The part of Node's WebAssembly that Python needs, whose types belong to the library of browsers. */
+/** The part of Node's WebAssembly API that Python needs. TypeScript declares its types only in the browser library. */
 
-/** A compiled module, which threads may share. */
+/** A compiled module, which threads can share. */
 export type Module = object
 
 export interface Memory {

@@ -1,6 +1,6 @@
 /**
- * The process that holds Python for one program at a time. It compiles the module once, ends a program at its limits by ending its thread,
- * and has the next thread ready. It ends when the process that started it is gone.
+ * The process that hosts Python for one program at a time. It compiles the module once, ends a program at its limits by terminating the
+ * thread, and keeps the next thread ready. It exits when the process that started it is gone.
  */
 import { readFileSync } from "node:fs"
 import { Worker } from "node:worker_threads"
@@ -13,18 +13,18 @@ const isSource = import.meta.url.endsWith(".ts")
 const file = new URL(isSource ? "./thread.ts" : "./thread.js", import.meta.url)
 const execArgv = isSource ? ["--conditions=@effect-rl/source"] : []
 
-/** Heap for the files of a program, whose bytes are counted elsewhere; stack for recursion of Python. */
+/** Heap for a program's files, whose bytes are limited elsewhere, and stack for recursion in Python. */
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16, stackSizeMb: 64 }
 
-/** A thread serves so many programs, since the memory of an instance is freed with its thread at the latest. */
+/** Programs that one thread runs before it is replaced. The memory of instances is freed with their thread at the latest. */
 const programsPerThread = 16
 
-/** How often processor time is looked at. */
+/** How often processor time is checked, in milliseconds. */
 const watchMillis = 25
 
 const isOrder = (value: unknown): value is Order => typeof value === "object" && value !== null && "_tag" in value
 
-/** The heap of a thread holds the names of files, of which a program may make many. */
+/** Whether a thread ran out of heap. A program can fill the heap with the names of many files. */
 const isOutOfHeap = (cause: unknown) =>
   cause instanceof Error && "code" in cause && cause.code === "ERR_WORKER_OUT_OF_MEMORY"
 

@@ -1,4 +1,4 @@
-/** The thread that runs programs, one after the other, each in an instance of its own with new memory and new files. */
+/** The thread that runs programs one after another. Each program gets a new instance with its own memory and files. */
 import { parentPort, workerData } from "node:worker_threads"
 import { BoundedWasi, Ended } from "./BoundedWasi.ts"
 import type { Done, Ending, Task } from "./Protocol.ts"
@@ -16,7 +16,7 @@ const isGiven = (value: unknown): value is Given =>
 const isTask = (value: unknown): value is Task =>
   typeof value === "object" && value !== null && "argv" in value && "outputs" in value
 
-/** Above this share of its limit, a program that failed was out of memory. */
+/** If a failed program used more than this share of its memory limit, it counts as out of memory. */
 const full = 0.9
 
 const endingOf = (cause: unknown): Ending => {
@@ -27,7 +27,7 @@ const endingOf = (cause: unknown): Ending => {
 }
 
 const start = (wasi: BoundedWasi, { module, pages }: Given, task: Task): Ending => {
-  // The stack is no part of what the program may use.
+  // The stack does not count towards the program's memory limit.
   const most = Math.max(pages, stackPages + Math.floor(task.memory / pageSize))
   const memory = new Memory({ initial: pages, maximum: most })
   const imports = { ...wasi.getImportObject(), [memoryImport.module]: { [memoryImport.name]: memory } }

@@ -27,7 +27,7 @@ contract(
   Machine.lacksBubblewrap
 )
 
-/** A clock by which two seconds have gone whenever somebody looks, and nobody who waits gets a turn. */
+/** A clock that advances two seconds each time it is read, and whose sleeps never end. */
 const blocked = (): Clock.Clock => {
   let millis = 0
   const look = () => millis += 2000
@@ -47,7 +47,7 @@ const place = (role: "agent" | "grader") =>
   Effect.flatMap(Sandbox.Sandbox, ({ open }) => open({ runtime: "shell", role, code: "scripted" }))
 
 describe.skipIf(lacksShell !== undefined)("a session of the AI SDK", { concurrent: false }, () => {
-  it.live("is opened for each program of a grader, and closed after it", () =>
+  it.live("opens for each program of a grader and closes after it", () =>
     Effect.gen(function*() {
       const before = LocalSession.counts.open
       const { exec } = yield* place("grader")
@@ -58,7 +58,7 @@ describe.skipIf(lacksShell !== undefined)("a session of the AI SDK", { concurren
       assert.strictEqual(LocalSession.counts.open, before)
     }).pipe(Effect.scoped, Effect.provide(layer)))
 
-  it.live("is one for an agent, and ends with its scope", () =>
+  it.live("opens once for an agent and closes with its scope", () =>
     Effect.gen(function*() {
       const before = LocalSession.counts.open
       yield* Effect.scoped(Effect.gen(function*() {
@@ -68,21 +68,21 @@ describe.skipIf(lacksShell !== undefined)("a session of the AI SDK", { concurren
       assert.strictEqual(LocalSession.counts.open, before)
     }).pipe(Effect.provide(layer)))
 
-  it.live("finds no file where there is a folder", () =>
+  it.live("reads undefined for a folder", () =>
     Effect.gen(function*() {
       const { exec, read } = yield* place("agent")
       yield* exec({ argv: ["mkdir", "folder"] })
       assert.isUndefined(yield* read("folder"))
     }).pipe(Effect.scoped, Effect.provide(layer)))
 
-  it.live("takes no code of a model unless its options say so", () =>
+  it.live("refuses sampled code unless its options allow it", () =>
     Effect.gen(function*() {
       const { open } = yield* Sandbox.Sandbox
       const error = yield* Effect.flip(open({ runtime: "shell", role: "agent" }))
       assert.strictEqual(error.reason._tag, "Denied")
     }).pipe(Effect.scoped, Effect.provide(layer)))
 
-  it.live("has no folders at absolute paths unless its options say so", () =>
+  it.live("does not support folders at absolute paths unless its options allow it", () =>
     Effect.gen(function*() {
       const { open } = yield* Sandbox.Sandbox
       const error = yield* Effect.flip(
@@ -91,14 +91,14 @@ describe.skipIf(lacksShell !== undefined)("a session of the AI SDK", { concurren
       assert.strictEqual(error.reason._tag, "Unsupported")
     }).pipe(Effect.scoped, Effect.provide(layer)))
 
-  it.live("whose program kept this process from its timers has exceeded its time all the same", () =>
+  it.live("reports a timeout even if the program blocked this process's timers", () =>
     Effect.gen(function*() {
       const { open } = yield* Sandbox.Sandbox
       const { exec } = yield* open({ runtime: "shell", role: "agent", code: "scripted", limits: { wall: "1 second" } })
       assert.strictEqual((yield* exec({ argv: ["true"] }))._tag, "TimedOut")
     }).pipe(Effect.scoped, Effect.provideService(Clock.Clock, blocked()), Effect.provide(layer)))
 
-  it.live("that cannot be opened is a failure of the place", () =>
+  it.live("fails as a sandbox error if it cannot be opened", () =>
     Effect.gen(function*() {
       const { open } = yield* Sandbox.Sandbox
       const error = yield* Effect.flip(open({ runtime: "shell", role: "agent", code: "scripted" }))
@@ -112,11 +112,11 @@ describe.skipIf(lacksShell !== undefined)("a session of the AI SDK", { concurren
 })
 
 describe.skipIf(Machine.lacksBubblewrap !== undefined)(
-  `a session of a machine of its own${
+  `a session on a separate machine${
     Machine.lacksBubblewrap === undefined ? "" : ` (skipped: ${Machine.lacksBubblewrap})`
   }`,
   () => {
-    it.live("keeps what programs and callers write to the folders of its spec, by either path", () =>
+    it.live("keeps files that programs and callers write to the spec's folders, by either path", () =>
       Effect.gen(function*() {
         const { open } = yield* Sandbox.Sandbox
         const place = yield* open({
@@ -133,7 +133,7 @@ describe.skipIf(Machine.lacksBubblewrap !== undefined)(
         assert.strictEqual(Outcome.text((yield* place.read("app/c.txt")) ?? new Uint8Array(0)), "c")
       }).pipe(Effect.scoped, Effect.provide(Sandbox.Sandbox.layerSession(MachineSession.options))))
 
-    it.live("that has such a path already is refused", () =>
+    it.live("refuses a folder whose absolute path already exists", () =>
       Effect.gen(function*() {
         const { open } = yield* Sandbox.Sandbox
         const error = yield* Effect.flip(open({ runtime: "shell", role: "agent", folders: { "/home": "app" } }))

@@ -3,7 +3,7 @@ import { SandboxContract } from "@effect-rl/sandbox/testing"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
 
-/** Holds a provider to the contract; `lacks` says what this machine lacks for it. */
+/** Runs the contract against a provider. `lacks` says what this machine lacks to run it; the tests are then skipped. */
 export const contract = (
   provider: string,
   provided: Layer.Layer<Sandbox.Sandbox, SandboxError.SandboxError>,

@@ -5,8 +5,8 @@ import { Effect } from "effect"
 import * as JustBash from "./JustBash.ts"
 
 /**
- * Commands that are busy keep this process from everything else, so that no limit or closed scope ends them. just-bash does, after so many
- * commands, with exit code 126.
+ * Cases that fail because a busy command blocks this process, so neither limits nor a closed scope end it. just-bash itself ends such a
+ * command after a number of steps, with exit code 126.
  */
 const broken = new Set([
   "time: a busy program is killed at its limit, and what it printed is kept",
@@ -30,7 +30,7 @@ describe.skipIf(JustBash.lacks !== undefined)(
           }))
       }
 
-      it.effect("does not take what a model wrote", () =>
+      it.effect("refuses sampled code", () =>
         Effect.gen(function*() {
           const { open } = yield* Sandbox.Sandbox
           const error = yield* Effect.flip(open({ runtime: "shell", role: "agent" }))

@@ -1,6 +1,6 @@
 /**
- * Sessions of just-bash, which runs commands in this process and keeps files in memory. It installs more than 100 MB, so it is no
- * dependency: the tests are skipped unless `npm run just-bash-check` has installed it in `tools/just-bash`.
+ * Sessions of just-bash, which runs commands in this process and keeps files in memory. It takes more than 100 MB, so it is not a
+ * dependency. The tests are skipped unless `npm run just-bash-check` has installed it in `tools/just-bash`.
  */
 import type { AiSdkSession } from "@effect-rl/sandbox"
 
@@ -25,17 +25,17 @@ const packages: Packages | undefined = await import(/* @vite-ignore */ installed
   () => undefined
 )
 
-/** What is missing, in words. */
+/** What is missing to run the tests, in words. */
 export const lacks = packages === undefined ? "just-bash is not installed: npm run just-bash-check" : undefined
 
-/** Where a path lies that may begin with the absolute path of a folder. */
+/** The path inside the session, for a path that may start with the absolute path of a folder. */
 const placeOf = (folders: Readonly<Record<string, string>>) => (path: unknown) => {
   if (typeof path !== "string") return path
   const [above, within] = Object.entries(folders).find(([above]) => `${path}/`.startsWith(`${above}/`)) ?? []
   return above === undefined ? path : `${home}/work/${within}${path.slice(above.length)}`
 }
 
-/** A file system that has some folders at two paths, since just-bash does not follow links to folders. */
+/** A file system with some folders at two paths, because just-bash does not follow links to folders. */
 const withFolders = (files: object, folders: Readonly<Record<string, string>>) =>
   new Proxy(files, {
     get: (target, name) => {
@@ -45,7 +45,7 @@ const withFolders = (files: object, folders: Readonly<Record<string, string>>) =
     }
   })
 
-/** What `Sandbox.layerSession` takes of them. */
+/** Options of `Sandbox.layerSession` for just-bash. */
 export const options: AiSdkSession.Options = {
   provider: "just-bash",
   isolation: "none",

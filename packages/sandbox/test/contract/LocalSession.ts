@@ -1,4 +1,4 @@
-/** Sessions as the AI SDK's, of processes and a folder of this machine. */
+/** Sessions with the AI SDK's interface that use processes and a folder of this machine. */
 import { type AiSdkSession } from "@effect-rl/sandbox"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -8,7 +8,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { Readable } from "node:stream"
 
-/** How many sessions are open, for tests of what is closed. */
+/** The number of open sessions, for tests that sessions are closed. */
 export const counts = { open: 0 }
 
 const killGroup = (pid: number | undefined) => {
@@ -45,7 +45,7 @@ const session: AiSdkSession.Session = {
   }
 }
 
-/** Opens a session in a folder of its own. */
+/** Opens a session in a new folder. */
 export const open = (): Promise<AiSdkSession.Opened> => {
   const folder = mkdtempSync(join(tmpdir(), "effect-rl-session-"))
   counts.open++

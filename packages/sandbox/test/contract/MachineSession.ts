@@ -1,4 +1,6 @@
-/** Sessions as the AI SDK's, of a machine of their own: in bubblewrap, with all its files in one folder of this machine. */
+/**
+ * Sessions with the AI SDK's interface that behave like separate machines. They run in bubblewrap and keep all files in one local folder.
+ */
 import { type AiSdkSession } from "@effect-rl/sandbox"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -8,7 +10,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { Readable } from "node:stream"
 
-/** The home of the session's user. */
+/** The home folder of the session's user. */
 const home = "/home/user"
 
 const confinement = (machine: string) =>
@@ -40,7 +42,7 @@ const sessionOf = (machine: string): AiSdkSession.Session => ({
   }
 })
 
-/** Opens a session on a machine of its own. */
+/** Opens a session on a new machine. */
 export const open = (): Promise<AiSdkSession.Opened> => {
   const machine = mkdtempSync(join(tmpdir(), "effect-rl-machine-"))
   mkdirSync(join(machine, home), { recursive: true })
@@ -52,7 +54,7 @@ export const open = (): Promise<AiSdkSession.Opened> => {
   })
 }
 
-/** What `Sandbox.layerSession` takes of them. */
+/** Options of `Sandbox.layerSession` for these sessions. */
 export const options: AiSdkSession.Options = {
   provider: "session of a machine",
   isolation: "remote",

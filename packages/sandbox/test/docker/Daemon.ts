@@ -1,6 +1,6 @@
 /**
- * A daemon for tests of the Docker provider. It answers the requests of the `docker` command as the Engine API documents them, keeps the
- * requests, and runs containers in bubblewrap with the folders, users and limits on processes that were asked for.
+ * A daemon for tests of the Docker provider. It answers the `docker` command's requests as the Engine API documents, records them, and runs
+ * containers in bubblewrap with the requested folders, users and process limits.
  *
  * @see docs.docker.com/reference/api/engine/version/v1.47
  */
@@ -58,7 +58,7 @@ interface Exec {
 
 const nobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined
 
-/** A part of a stream in which both outputs travel. */
+/** A chunk of a stream that multiplexes both outputs. */
 const frame = (stream: 1 | 2, bytes: Uint8Array) => {
   const header = Buffer.alloc(8)
   header.writeUInt8(stream, 0)
@@ -75,17 +75,17 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
 export interface Daemon {
   /** For `DOCKER_HOST`. */
   readonly address: string
-  /** Bodies in the order of their requests. */
+  /** Request bodies in the order of the requests. */
   readonly created: Array<Created>
   readonly volumesMade: Array<Volume>
-  /** Names of what there is now. */
+  /** Names of the existing containers and volumes. */
   readonly remaining: () => ReadonlyArray<string>
-  /** Ends the connections, as a daemon that dies does; containers go on. */
+  /** Drops all connections, as a crashed daemon would. Containers keep running. */
   readonly drop: () => void
   readonly close: () => Promise<void>
 }
 
-/** Starts a daemon that has the images of these names; `cover` keeps descriptors of this process from its containers. */
+/** Starts a daemon that has images with these names. `cover` hides this process's descriptors from the containers. */
 export const start = async (images: ReadonlyArray<string>, cover: InheritedDescriptors.Cover): Promise<Daemon> => {
   const folder = mkdtempSync(join(tmpdir(), "effect-rl-docker-"))
   chmodSync(folder, 0o755)
@@ -97,7 +97,7 @@ export const start = async (images: ReadonlyArray<string>, cover: InheritedDescr
   const streams = new Set<Duplex>()
   const folderOf = (volume: string) => join(folder, volume)
 
-  // Memory that a control group would count for the container is refused instead.
+  // The filter refuses memory that a real container's control group would count.
   const filter = Seccomp.filter(process.arch)
   const filterFile = join(folder, "seccomp")
   if (filter !== undefined) writeFileSync(filterFile, filter)
@@ -114,12 +114,12 @@ export const start = async (images: ReadonlyArray<string>, cover: InheritedDescr
     return ["--setenv", text.slice(0, at), text.slice(at + 1)]
   }
 
-  /** A shell counts processes under one of two letters. */
+  /** The command that limits processes. Shells use one of two option letters for it. */
   const limited = (processes: number) => `{ ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes}; }; exec "$@"`
 
   const depth = (path: string) => path.split("/").length
 
-  /** What is mounted, folders before what lies in them. */
+  /** The mounts in an order that puts folders before the mounts inside them. */
   const mounts = ({ Mounts, Tmpfs }: HostConfig) =>
     [
       ...Object.entries(Tmpfs ?? {}).map(([path, options]) => ({ path, words: tmpfs(path, options) })),
@@ -284,7 +284,7 @@ export const start = async (images: ReadonlyArray<string>, cover: InheritedDescr
     }
   }
 
-  /** `attach` and `exec/start` turn their connection into a stream, after the body that came with the request. */
+  /** Handles `attach` and `exec/start`, which turn their connection into a stream after the request's body. */
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     streams.add(socket)
     socket.on("error", () => {}).on("close", () => streams.delete(socket))

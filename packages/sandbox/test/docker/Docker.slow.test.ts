@@ -15,7 +15,7 @@ const withDaemon = <A, E>(use: (daemon: Daemon.Daemon) => Effect.Effect<A, E, Sa
 const opened = (spec: { readonly role: "agent" | "grader"; readonly files?: SandboxFiles.SandboxFiles }) =>
   Effect.flatMap(Sandbox.Sandbox, ({ open }) => open({ runtime: "python", ...spec }))
 
-/** What a container may do, as it was asked for. */
+/** The restrictions that a container was requested with. */
 const asked = (created: Daemon.Created | undefined) => {
   if (created === undefined) return undefined
   const { HostConfig, User } = created
@@ -37,10 +37,10 @@ const confined = {
 }
 
 describe.skipIf(lacks !== undefined)(
-  `requests to the daemon of Docker${lacks === undefined ? "" : ` (skipped: ${lacks})`}`,
+  `sandboxes of the Docker provider${lacks === undefined ? "" : ` (skipped: ${lacks})`}`,
   { concurrent: false },
   () => {
-    it.live("ask for a container that is nobody's, has no network and cannot change its image, with all limits", () =>
+    it.live("request a container with user nobody, no network, a read-only image and all limits", () =>
       withDaemon(({ created }) =>
         Effect.gen(function*() {
           const place = yield* opened({ role: "grader", files: SandboxFiles.make({ "main.py": "print(1)" }) })
@@ -58,7 +58,7 @@ describe.skipIf(lacks !== undefined)(
         }).pipe(Effect.scoped)
       ))
 
-    it.live("ask for a volume of its own for each folder that programs find at an absolute path", () =>
+    it.live("request a separate volume for each folder that programs find at an absolute path", () =>
       withDaemon(({ created, remaining }) =>
         Effect.gen(function*() {
           const { open } = yield* Sandbox.Sandbox
@@ -89,7 +89,7 @@ describe.skipIf(lacks !== undefined)(
         }).pipe(Effect.scoped)
       ))
 
-    it.live("leave neither a container nor a volume when the sandbox closes, even while a program runs", () =>
+    it.live("leave no container or volume when the sandbox closes, even while a program runs", () =>
       withDaemon(({ created, remaining }) =>
         Effect.gen(function*() {
           const started = yield* Deferred.make<void>()
@@ -109,7 +109,7 @@ describe.skipIf(lacks !== undefined)(
         })
       ))
 
-    it.live("that the daemon no longer answers are failures of the place", () =>
+    it.live("fail as a sandbox error if the daemon stops answering", () =>
       withDaemon(({ drop }) =>
         Effect.gen(function*() {
           const place = yield* opened({ role: "agent" })
@@ -122,7 +122,7 @@ describe.skipIf(lacks !== undefined)(
         }).pipe(Effect.scoped)
       ))
 
-    it.live("tell code 125 of a program from a failure of the daemon", () =>
+    it.live("distinguish exit code 125 of a program from a failure of the daemon", () =>
       withDaemon(() =>
         Effect.gen(function*() {
           const place = yield* opened({ role: "agent" })
@@ -132,7 +132,7 @@ describe.skipIf(lacks !== undefined)(
         }).pipe(Effect.scoped)
       ))
 
-    it.live("remove what hosts left that no longer exist, and nothing of hosts that others see", () =>
+    it.live("remove what dead hosts left, and nothing of hosts that cannot be checked from here", () =>
       Effect.gen(function*() {
         const { remaining, volumesMade } = yield* ScriptedDaemon
         const provide = Effect.provide(Sandbox.Sandbox.layerDocker())
@@ -155,7 +155,7 @@ describe.skipIf(lacks !== undefined)(
         assert.deepStrictEqual(remaining(), ["others", "others"])
       }).pipe(Effect.provide(ScriptedDaemon.layer)))
 
-    it.live("that find no image are refused with what to pull", () =>
+    it.live("are refused if the image is missing, with advice to pull it", () =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(
           Effect.provide(Sandbox.Sandbox, Sandbox.Sandbox.layerDocker({ image: "absent:1" }))
@@ -165,7 +165,7 @@ describe.skipIf(lacks !== undefined)(
         assert.include(error.message, "docker pull absent:1")
       }).pipe(Effect.provide(ScriptedDaemon.layer)))
 
-    it.live("that no daemon answers are refused", () =>
+    it.live("are refused if no daemon answers", () =>
       Effect.gen(function*() {
         yield* setVariable("DOCKER_HOST", "unix:///nowhere/docker.sock")
         const error = yield* Effect.flip(Effect.provide(Sandbox.Sandbox, Sandbox.Sandbox.layerDocker()))

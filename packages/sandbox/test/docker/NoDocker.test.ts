@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-/** A folder without programs, as the only one in which they are looked for. */
+/** An empty folder as the only entry of `PATH`. */
 const noPrograms = Effect.acquireRelease(
   Effect.sync(() => {
     const folder = mkdtempSync(join(tmpdir(), "effect-rl-no-programs-"))
@@ -20,8 +20,8 @@ const noPrograms = Effect.acquireRelease(
     })
 )
 
-describe("Docker", { concurrent: false }, () => {
-  it.live("is unavailable where its command is not installed", () =>
+describe("the Docker provider", { concurrent: false }, () => {
+  it.live("is unavailable if the docker command is not installed", () =>
     Effect.gen(function*() {
       yield* noPrograms
       const error = yield* Effect.flip(Effect.provide(Sandbox.Sandbox, Sandbox.Sandbox.layerDocker()))

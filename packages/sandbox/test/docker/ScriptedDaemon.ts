@@ -1,4 +1,4 @@
-/** A daemon for the `docker` command of this machine, in a scope; and what this machine lacks for it. */
+/** A scoped test daemon for the local `docker` command, and what this machine lacks to run it. */
 import * as InheritedDescriptors from "@effect-rl/sandbox/process/InheritedDescriptors"
 import { Context, Effect, Layer } from "effect"
 import { spawnSync } from "node:child_process"
@@ -12,7 +12,7 @@ export const image = "python:3.12-slim"
 
 export const lacks = spawnSync("docker", ["--version"]).status === 0 ? Machine.lacksBubblewrap : "no docker command"
 
-/** Sets a variable of this process until the scope closes. */
+/** Sets an environment variable of this process until the scope closes. */
 export const setVariable = (name: string, value: string) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -27,7 +27,7 @@ export const setVariable = (name: string, value: string) =>
       })
   )
 
-/** The daemon that the command finds, with one image. */
+/** The daemon that the `docker` command finds. It has one image. */
 export class ScriptedDaemon extends Context.Service<ScriptedDaemon, Daemon.Daemon>()("test/ScriptedDaemon") {
   static readonly layer = Layer.effect(
     ScriptedDaemon,

@@ -5,7 +5,7 @@ import { chmodSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import * as OwnFolder from "../OwnFolder.ts"
 
-/** What opens sandboxes where the folder of all hosts has a mode already. */
+/** Starts a provider when the folder of all hosts already exists with the given mode. */
 const start = (hosts: string, mode: number) =>
   Effect.gen(function*() {
     const path = join(yield* OwnFolder.make, hosts)
@@ -14,7 +14,7 @@ const start = (hosts: string, mode: number) =>
     return yield* Effect.exit(Layer.build(Sandbox.Sandbox.layerUnsafeHost()))
   }).pipe(Effect.scoped)
 
-/** A system without user ids. */
+/** Simulates a system without user ids. */
 const withoutUsers = Effect.acquireRelease(
   Effect.sync(() => {
     const getuid = process.getuid
@@ -27,15 +27,15 @@ const withoutUsers = Effect.acquireRelease(
     })
 )
 
-describe("the folder of a process with sandboxes", () => {
-  it.effect("is refused where other users may write to it", () =>
+describe("the folder of a process that hosts sandboxes", () => {
+  it.effect("is refused if other users may write to it", () =>
     Effect.gen(function*() {
       const exit = yield* start(`effect-rl-sandbox-${process.getuid?.()}`, 0o777)
       assert.isTrue(Exit.isFailure(exit))
       assert.include(String(exit), "others may write to it: remove it")
     }))
 
-  it.effect("asks for no mode where there are no user ids, as on Windows", () =>
+  it.effect("may have any mode on systems without user ids, such as Windows", () =>
     Effect.gen(function*() {
       yield* withoutUsers
       const exit = yield* start("effect-rl-sandbox-user", 0o777)

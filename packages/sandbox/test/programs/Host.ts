@@ -1,4 +1,7 @@
-/** Runs endless programs, and processes where there are any, in sandboxes of the provider that its argument names, and says so once they run. */
+/**
+ * Runs endless programs, and started processes if supported, in sandboxes of the provider named by its argument. Prints a line once they
+ * run.
+ */
 import { Sandbox } from "@effect-rl/sandbox"
 import { Effect } from "effect"
 

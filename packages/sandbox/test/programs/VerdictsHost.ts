@@ -1,6 +1,6 @@
 /**
- * Runs random programs in sandboxes until it is killed, and prints a line for each verdict: that it was expected, or what it was. Arguments: the
- * provider, a seed, the number of this host, and a word that every program finds in its environment.
+ * Runs random programs in sandboxes until it is killed. Prints one line per verdict: whether it was expected, or what it was. Arguments:
+ * the provider, a seed, this host's number, and a word to put in every program's environment.
  */
 import { Draw } from "@effect-rl/core/testing"
 import { Effect } from "effect"

@@ -13,15 +13,17 @@ import * as Providers from "./Providers.ts"
 const { EFFECT_RL_SEED: seed = "1", EFFECT_RL_SOAK: soak, EFFECT_RL_SOAK_VERDICTS: amount } = process.env
 const least = Number(amount ?? (soak === undefined ? 30 : 3334))
 
-/** A host begins to open sandboxes within the first seconds; some are killed before. */
+/**
+ * The longest time before a host is killed, in milliseconds. Hosts open their first sandboxes within seconds; some are killed before that.
+ */
 const longestMillis = soak === undefined ? 8000 : 20_000
 
-/** Against hangs alone: thousands of verdicts take an hour for some providers. */
+/** Only guards against hangs: thousands of verdicts take an hour for some providers. */
 const timeoutMillis = 7_200_000
 
 const program = new URL("../programs/VerdictsHost.ts", import.meta.url).pathname
 
-/** The verdicts that a host has printed when it is killed after so many milliseconds. The last line may be cut. */
+/** The verdicts that a host printed before it was killed after `millis` milliseconds. The last line may be incomplete. */
 const verdictsOfKilled = (provider: Providers.Name, host: number, word: string, millis: number) =>
   Effect.callback<ReadonlyArray<string>>((resume) => {
     const child = spawn(
@@ -46,7 +48,7 @@ const verdictsOfKilled = (provider: Providers.Name, host: number, word: string, 
     )
   })
 
-/** Processes whose environment or command has one of these words, and which are not zombies. */
+/** Running processes whose environment or command line contains one of these words. */
 const processesWith = (words: ReadonlyArray<string>) =>
   readdirSync("/proc").filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
     try {
@@ -59,7 +61,7 @@ const processesWith = (words: ReadonlyArray<string>) =>
 
 const foldersBelow = (folder: string) => readdirSync(folder).flatMap((root) => readdirSync(join(folder, root)))
 
-/** Kills one host after another, each in the midst of its verdicts, and looks after one pass of the reaper for what is left. */
+/** Kills hosts one after another while they produce verdicts, then runs the reaper once and checks what is left. */
 const killHosts = Effect.fnUntraced(function*(provider: Providers.Name) {
   const folder = yield* OwnFolder.make
   const draw = Draw.make(Number(seed), provider)

@@ -1,7 +1,7 @@
-/** The providers that the soak runs programs in, each with what this machine lacks for it. */
+/** The providers that the soak test uses, each with what this machine lacks to run it. */
 import { Sandbox } from "@effect-rl/sandbox"
 
-/** The variable by which programs of a host are found. */
+/** The environment variable that identifies the programs of a host. */
 export const variable = "EFFECT_RL_SOAK_HOST"
 
 export const all = [
@@ -12,5 +12,5 @@ export const all = [
 
 export type Name = (typeof all)[number]["name"]
 
-/** The provider of a name; bubblewrap unless there is such a name. */
+/** The provider with this name. Default: bubblewrap. */
 export const named = (name: string) => all.find((provider) => provider.name === name) ?? all[0]

@@ -1,4 +1,4 @@
-/** What this process has open, and what runs below it. */
+/** The open descriptors, mounts and child processes of this process. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs"
 
 const orElse = <A>(read: () => A, otherwise: A): A => {
@@ -9,7 +9,7 @@ const orElse = <A>(read: () => A, otherwise: A): A => {
   }
 }
 
-/** Processes that this one started and that have not been waited for. */
+/** Child processes of a process, including zombies. */
 export const children = (pid: string): ReadonlyArray<string> =>
   orElse(() => readdirSync(`/proc/${pid}/task`), []).flatMap((task) =>
     orElse(() => readFileSync(`/proc/${pid}/task/${task}/children`, "utf8"), "").split(" ").filter((id) => id !== "")
@@ -18,11 +18,11 @@ export const children = (pid: string): ReadonlyArray<string> =>
 /** All processes below one. */
 export const below = (pid: string): ReadonlyArray<string> => children(pid).flatMap((child) => [child, ...below(child)])
 
-/** Where each open descriptor leads. */
+/** The target of each open descriptor. */
 const descriptors = () =>
   readdirSync("/proc/self/fd").flatMap((name) => orElse(() => [readlinkSync(`/proc/self/fd/${name}`)], []))
 
-/** Descriptors are counted by kind, since the number of a pipe is new each time. */
+/** The kind of a descriptor, without its number, because each new pipe has a different number. */
 const kindOf = (target: string) => target.replace(/\[?\d+\]?$/, "").replace(/^\/proc\/\d+\/fd$/, "/proc/self/fd")
 
 const counted = (names: ReadonlyArray<string>) => {

@@ -1,9 +1,9 @@
-/** Programs that end in every way, at random, and what may come of each. */
+/** Random programs that end in every possible way, and the endings to expect. */
 import { type Draw } from "@effect-rl/core/testing"
 import { Outcome, Sandbox, type SandboxError, type SandboxSpec } from "@effect-rl/sandbox"
 import { Cause, Effect, Exit, Fiber, Option, Scope } from "effect"
 
-/** How a trial ended: an outcome, the reason of a failure, or its interruption. */
+/** How a trial ended: an outcome, the reason of a failure, or interruption. */
 export type Ending = string
 
 export interface Trial {
@@ -11,19 +11,19 @@ export interface Trial {
   readonly python: string
   readonly stdin?: string
   readonly limits?: NonNullable<SandboxSpec.SandboxSpec["limits"]>
-  /** What else happens to it, after so many milliseconds. */
+  /** Interrupts the program or closes its scope after so many milliseconds. */
   readonly cut?: { readonly by: "interruption" | "scope"; readonly after: number }
   readonly expects: (ending: Ending) => boolean
 }
 
-/** Programs that should end by themselves have time to do so on a busy machine. */
+/** Limits that let programs finish on a busy machine. */
 const patient = { wall: "2 minutes", cpu: "2 minutes" } as const
 
 const endless = ["while True: pass", "import time; time.sleep(600)"] as const
 
 const is = (...endings: ReadonlyArray<string>) => (ending: Ending) => endings.includes(ending)
 
-/** It did not end well, which the provider may say in its own way. */
+/** Whether it failed in any of the ways that providers report. */
 const failed = (ending: Ending) => /^(Exited [1-9]|Signalled|OutOfMemory|OutputLimit disk)/.test(ending)
 
 const addition = (draw: Draw.Draw): Trial => {
@@ -123,7 +123,7 @@ const failureOf = (cause: Cause.Cause<SandboxError.SandboxError>): Ending =>
 const endingOf = (exit: Exit.Exit<Outcome.Outcome, SandboxError.SandboxError>): Ending =>
   Exit.isSuccess(exit) ? outcomeOf(exit.value) : failureOf(exit.cause)
 
-/** Runs a trial in a sandbox of its own to its end, with variables by which its processes can be found. */
+/** Runs a trial in a new sandbox to its end. Environment variables identify its processes. */
 export const run = Effect.fnUntraced(function*(
   { cut, limits, python, stdin = "" }: Trial,
   environment: Readonly<Record<string, string>> = {}

@@ -13,13 +13,13 @@ import * as Trial from "./Trial.ts"
 const { EFFECT_RL_SEED: seed = "1", EFFECT_RL_SOAK: soak, EFFECT_RL_SOAK_VERDICTS: verdicts } = process.env
 const trials = Number(verdicts ?? (soak === undefined ? 100 : 3334))
 
-/** Against hangs alone: thousands of verdicts take several minutes for each provider. */
+/** Only guards against hangs: thousands of verdicts take several minutes per provider. */
 const timeoutMillis = 3_600_000
 
-/** What may come of a program any of whose processes was killed. */
+/** The possible endings of a program if any of its processes was killed. */
 const whenKilled = new Set(["Lost", "Provision", "Signalled SIGKILL"])
 
-/** Kills one process of those below this one, after a while. */
+/** Kills a random descendant process of this process after a delay. */
 const kill = Effect.fnUntraced(function*(draw: Draw.Draw) {
   yield* Effect.sleep(draw.integer(0, 400))
   const [first, ...others] = Remains.below(String(process.pid))
@@ -32,7 +32,7 @@ const kill = Effect.fnUntraced(function*(draw: Draw.Draw) {
   }
 })
 
-/** How many trials ended in each way. */
+/** The number of trials per ending. */
 const tally = (ended: ReadonlyArray<{ readonly ending: Trial.Ending }>): Record<string, number> => {
   const counts: Record<string, number> = {}
   for (const { ending } of ended) {
@@ -42,7 +42,7 @@ const tally = (ended: ReadonlyArray<{ readonly ending: Trial.Ending }>): Record<
   return counts
 }
 
-/** One trial in ten has a process killed meanwhile, of its own sandbox or of one beside it. */
+/** Runs one trial. In one of ten trials, a process of its sandbox or of another sandbox is killed meanwhile. */
 const attempt = Effect.fnUntraced(function*(index: number) {
   const draw = Draw.make(Number(seed), "trial", index)
   const trial = Trial.make(draw)
@@ -57,7 +57,7 @@ describe(`${trials} verdicts among time-outs, floods, interruptions and random k
   for (const { layer, name } of Providers.all) {
     const lacks = Machine.lacks[name]
     it.live.skipIf(lacks !== undefined || !existsSync("/proc"))(
-      `are all accounted for, and nothing is left of ${name}${lacks === undefined ? "" : ` (skipped: ${lacks})`}`,
+      `are all as expected, and ${name} leaves nothing behind${lacks === undefined ? "" : ` (skipped: ${lacks})`}`,
       () =>
         Effect.gen(function*() {
           const folder = yield* OwnFolder.make
