@@ -1,6 +1,6 @@
 /**
- * Conversations in files as OpenAI's messages: one per line, `{"messages": […]}`, as in a request or a file of examples for fine-tuning;
- * other fields are passed over.
+ * Conversation files in OpenAI's message format: one `{"messages": […]}` object per line, as in requests and fine-tuning files. Other
+ * fields are ignored.
  */
 import type { Message } from "@effect-rl/core"
 import { OpenAi, type ToolSpec } from "@effect-rl/core/renderers"
@@ -12,14 +12,14 @@ import { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as Untrusted from "./terminal/Untrusted.ts"
 
-/** Where to save to. */
+/** `--save`: the file to which conversations are saved. */
 export const save = Flag.String("save").pipe(
   Flag.withMetavar("file"),
   Flag.withDescription("File to write conversations to, as OpenAI's messages"),
   Flag.optional
 )
 
-/** A file holds no conversation, or cannot be read or written. */
+/** A file contains no conversation, or cannot be read or written. */
 export class ConversationFileError extends Schema.TaggedError<ConversationFileError>()("ConversationFileError", {
   flag: Schema.String,
   file: Schema.String,
@@ -47,7 +47,7 @@ const fail = (flag: string, file: string) => (error: { readonly message: string 
   return new ConversationFileError({ flag, file, detail })
 }
 
-/** The one conversation of a file, with its tools. */
+/** Reads the only conversation of a file, with its tools. */
 export const read = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const failed = fail("--messages", file)
@@ -71,13 +71,13 @@ const lineOf = ({ messages, tools }: Conversation, fields: object = {}) => {
   return `${Untrusted.json(line)}\n`
 }
 
-/** Writes a conversation in the place of what the file holds. */
+/** Replaces a file's content with one conversation. */
 export const write = (file: string, conversation: Conversation) =>
   FileSystem.FileSystem.use((fs) =>
     Effect.mapError(fs.writeFileString(file, lineOf(conversation)), fail("--save", file))
   )
 
-/** Adds a conversation to those of the file, with these fields beside it. */
+/** Appends a conversation to a file, as one line that also has the given fields. */
 export const append = (file: string, conversation: Conversation, fields: object) =>
   FileSystem.FileSystem.use((fs) =>
     Effect.mapError(fs.writeFileString(file, lineOf(conversation, fields), { flag: "a" }), fail("--save", file))

@@ -1,4 +1,4 @@
-/** The message of a failed command. */
+/** Error messages of failed commands. */
 import { FailedMember } from "@effect-rl/core/records"
 import { FileFailure } from "@effect-rl/files"
 import * as Cause from "effect/Cause"
@@ -16,7 +16,7 @@ const ofFile = (error: PlatformError.PlatformError) => {
 }
 
 /**
- * The message of an error, ours or not.
+ * The message of any error, whether effect-rl defines its class or not.
  *
  * @example
  * Rl.run({ model, dataset }).pipe(Stream.runDrain, Effect.catch((error) => Console.error(Failure.message(error))))
@@ -26,16 +26,16 @@ export const message = (error: unknown): string => {
   return Predicate.hasProperty(error, "message") && Predicate.isString(error.message) ? error.message : String(error)
 }
 
-/** The first failure, in one line. */
+/** The message of a cause's first failure, on one line. */
 export const causeMessage = (cause: Cause.Cause<unknown>): string => message(Cause.squash(cause)).split("\n").join(" ")
 
-/** Where a rollout failed; the message may name it already. */
+/** Prepends the place at which a rollout failed, unless the message names it. */
 const placed = (cause: Cause.Cause<unknown>, text: string): string => {
   const where = FailedMember.of(cause)
   return where === undefined || text.includes(`group "${where.group}"`) ? text : `${FailedMember.text(where)}: ${text}`
 }
 
-/** What went wrong, without a stack unless it is a bug of ours; empty where a command was only interrupted. */
+/** The lines of an error report. Only a bug in effect-rl includes a stack trace; an interruption has no lines. */
 export const lines = (cause: Cause.Cause<unknown>): ReadonlyArray<string> => {
   if (Cause.hasInterruptsOnly(cause)) return []
   const error = Cause.squash(cause)
@@ -45,7 +45,7 @@ export const lines = (cause: Cause.Cause<unknown>): ReadonlyArray<string> => {
     : [`error: ${placed(cause, message(error))}`]
 }
 
-/** Writes what went wrong to standard error; fails as before. */
+/** Writes an effect's failure to standard error, then fails with the same error. */
 export const report = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.tapCause(
     effect,

@@ -1,6 +1,6 @@
-/** What flags are called elsewhere: by the trainers of other libraries, and for short. */
+/** Other names of flags: those of other libraries' trainers, and abbreviations. */
 
-/** Names that people type, and the flags of effect-rl that they may mean, the likeliest first. */
+/** Names that people type, and the effect-rl flags that they may mean, the likeliest first. */
 const byOtherName: Readonly<Record<string, ReadonlyArray<string>>> = {
   lr: ["learning-rate"],
   "lr-scheduler": ["schedule"],
@@ -43,6 +43,6 @@ const byOtherName: Readonly<Record<string, ReadonlyArray<string>>> = {
   url: ["base-url"]
 }
 
-/** The flag among `known` that another name stands for; names are without their dashes. */
+/** The flag among `known` that a name stands for. Names have no leading dashes. */
 export const meant = (name: string, known: ReadonlyArray<string>): string | undefined =>
   Object.hasOwn(byOtherName, name) ? byOtherName[name]?.find((flag) => known.includes(flag)) : undefined

@@ -1,6 +1,6 @@
-/** Flags that may be left out, as options of a program. */
+/** Optional flags as program options. */
 import * as Option from "effect/Option"
 
-/** The options made of a flag's value; none where the flag was left out. */
+/** The options made from a flag's value, or no options if the flag was omitted. */
 export const options = <A, B extends object>(flag: Option.Option<A>, make: (value: A) => B): Partial<B> =>
   Option.match(flag, { onNone: () => ({}), onSome: make })

@@ -1,10 +1,10 @@
-/** The help of a command: its flags in sections, those that most people need first. */
+/** Help pages that list a command's flags in sections, starting with the flags that most people need. */
 import * as Command from "effect/cli/Command"
 import type { HelpDoc } from "effect/cli/HelpDoc"
 import * as Context from "effect/Context"
 import * as Option from "effect/Option"
 
-/** Flags that are listed under a title, by their names without dashes. */
+/** A titled group of flags; `names` have no leading dashes. */
 export interface Section {
   readonly title: string
   readonly flags: ReadonlyArray<string>
@@ -14,7 +14,7 @@ const Sections = Context.Reference<ReadonlyArray<Section>>("@effect-rl/cli/Help/
   defaultValue: () => []
 })
 
-/** Lists flags of a command under titles; those of no section come first. */
+/** Annotates a command with the sections of its flags. Flags in no section are listed first. */
 export const withSections = (sections: ReadonlyArray<Section>) => Command.annotate(Sections, sections)
 
 type Flags = HelpDoc["flags"]
@@ -22,7 +22,7 @@ type Flags = HelpDoc["flags"]
 const label = ({ aliases, name, type }: Flags[number]) =>
   [`--${name}`, ...aliases].join(", ") + (type === "boolean" ? "" : ` ${type}`)
 
-/** Lists of commands align short names alone, so the names get their width here. */
+/** Effect's help pages align only short names in lists of commands, so names are padded to one width here. */
 const rows = (flags: Flags) => {
   const width = Math.max(...flags.map((flag) => label(flag).length)) + 2
   return flags.map((flag) => ({
@@ -33,7 +33,7 @@ const rows = (flags: Flags) => {
   }))
 }
 
-/** The page with its flags in their sections. Effect's pages have titles over lists of commands alone, so a section is such a list. */
+/** The help page with its flags in sections. Effect's pages allow titles only for lists of commands, so each section is such a list. */
 export const sectioned = (page: HelpDoc): HelpDoc => {
   const sections = Context.get(page.annotations, Sections)
   const named = new Set(sections.flatMap(({ flags }) => flags))

@@ -1,4 +1,4 @@
-/** Listening for HTTP at an address of this machine. */
+/** An HTTP server that listens at an address of this machine. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { RequestListener, Server } from "node:http"
 
-/** The address is taken, or not this machine's. */
+/** The address is in use, or does not belong to this machine. */
 export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", {
   host: Schema.String,
   port: Schema.Int,
@@ -20,7 +20,7 @@ export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotList
 
 const codeOf = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.String }))
 
-/** The meaning of an error of the operating system, and its remedy. */
+/** Describes an error of the operating system and how to fix it. */
 const describe = (cause: unknown): string => {
   switch (Option.getOrUndefined(codeOf(cause))?.code) {
     case "EADDRINUSE":
@@ -35,27 +35,27 @@ const describe = (cause: unknown): string => {
   }
 }
 
-/** The error of a server that cannot listen at an address. */
+/** The error for a server that cannot listen at an address. */
 export const refused = (
   { host, port }: { readonly host: string; readonly port: number },
   { cause }: { readonly cause: unknown }
 ) => new CannotListen({ host, port, detail: describe(cause) })
 
-/** The answer while what the routes need is still being loaded; clients try again on their own. */
+/** The response while the routes' services are still loading. Clients retry by themselves. */
 const starting: RequestListener = (_, response) =>
   response
     .writeHead(503, { "content-type": "application/json", "retry-after": "1" })
     .end(JSON.stringify({ detail: "the server is starting: try again in a second" }))
 
-/** Answers every request from the moment the server listens: Node drops those for which there is no listener. */
+/** Answers requests from the moment the server listens: Node drops requests for which there is no listener. */
 const answering = (server: Server) =>
   server.on("request", starting).on("newListener", (event) => {
     if (event === "request") server.off("request", starting)
   })
 
 /**
- * Cuts the connections that are left when the server is closed: those on which a client sends nothing, or half of a request, would
- * keep the process from ending for as long as the client likes.
+ * Closes the remaining connections when the server is closed. An idle client, or a client that sent half of a request, could otherwise keep
+ * the process alive.
  */
 const scoped = (make: () => Server) =>
   Effect.acquireRelease(
@@ -64,8 +64,8 @@ const scoped = (make: () => Server) =>
   )
 
 /**
- * The server at an address, which is claimed at once: requests get a 503 with `Retry-After` until there are routes. Fails with
- * `CannotListen` where the address is not available.
+ * A server that listens at an address at once: requests get a 503 response with `Retry-After` until there are routes. Fails with
+ * `CannotListen` if the address is not available.
  */
 export const layer = (
   server: () => Server,

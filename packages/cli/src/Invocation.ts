@@ -1,4 +1,4 @@
-/** The help of a command line, and its mistakes, one line each, with suggestions. */
+/** Help pages and one-line error messages with suggestions for mistakes on the command line. */
 import { Suggestion } from "@effect-rl/core/program"
 import * as CliConfig from "effect/cli/CliConfig"
 import type * as CliError from "effect/cli/CliError"
@@ -18,7 +18,7 @@ const subcommandNames = ({ subcommands = [] }: HelpDoc) =>
 
 const flagNames = ({ flags, globalFlags = [] }: HelpDoc) => [...flags, ...globalFlags].map(({ name }) => name)
 
-/** Only the likeliest of many flags is worth a line. */
+/** Suggests only the likeliest of the flags. */
 const flagHint = (option: string, doc: HelpDoc) => {
   const name = option.replace(/^-+/, "")
   const known = flagNames(doc)
@@ -26,10 +26,10 @@ const flagHint = (option: string, doc: HelpDoc) => {
   return close === undefined ? "" : `; did you mean --${close}?`
 }
 
-/** The choices of a flag, which Effect keeps in its description alone. */
+/** The choices of a flag. Effect keeps them only in the flag's description. */
 const choicesIn = (description: string) => /\(choices: ([^)]*)\)/.exec(description)?.[1]?.split(", ") ?? []
 
-/** The flag whose value was given to another flag: `--loss grpo` names an algorithm. */
+/** The flag for which a value was meant: in `--loss grpo`, the value is an algorithm. */
 const valueHint = (option: string, value: string, { flags }: HelpDoc) => {
   const other = flags.find(({ description, name }) =>
     name !== option && Option.exists(description, (text) => choicesIn(text).includes(value))
@@ -39,7 +39,7 @@ const valueHint = (option: string, value: string, { flags }: HelpDoc) => {
 
 const takesRecipe = ({ commandPath = [] }: HelpDoc) => ["train", "play"].includes(commandPath.at(-1) ?? "")
 
-/** The values that a flag expects, in plain words instead of Effect's schema terms. */
+/** What a flag expects, in plain words instead of Effect's schema terms. */
 const expectation = (expected: string) => {
   switch (expected) {
     case "Expected a string representing a finite number":
@@ -81,7 +81,8 @@ const present = Effect.fnUntraced(function*(event: CliOutput.Presenter.Event) {
 })
 
 /**
- * Shows short messages for mistakes instead of the whole help page, and hides Effect's flags that this command does not need.
+ * Shows short messages for mistakes instead of the whole help page, and hides those of Effect's global flags that this command does not
+ * need.
  *
  * @example
  * Root.run("1.0.0")(["runs", "out"]).pipe(Effect.provide(Invocation.layer))

@@ -1,4 +1,4 @@
-/** Tokenizers of every model that the command line can name. */
+/** The tokenizers of all models that the command line can name. */
 import { Tokenizer } from "@effect-rl/core/renderers"
 import { Preset } from "@effect-rl/engine"
 import { HuggingFace } from "@effect-rl/files"
@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 
-/** Our presets are on no hub: their tokenizers ship with the engine. */
+/** Presets are not on the Hugging Face Hub: their tokenizers ship with the engine. */
 export const layer = Layer.effect(
   Tokenizer.Tokenizers,
   Effect.gen(function*() {

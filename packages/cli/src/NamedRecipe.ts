@@ -1,4 +1,4 @@
-/** A recipe that a command names: one that comes with effect-rl, or that of a module of one's own. */
+/** A recipe as a command names it: a built-in recipe's name, or the path of a user's module. */
 import { ChatModel } from "@effect-rl/core"
 import { Suggestion } from "@effect-rl/core/program"
 import { AgentProgram, type Recipe, Recipes } from "@effect-rl/recipes"
@@ -12,12 +12,12 @@ export type NamedRecipe = Recipe.Recipe<unknown, OwnRecipe.Services>
 
 export const all: ReadonlyArray<NamedRecipe> = [...Recipes.all, AgentProgram.program]
 
-/** The recipe of a name or of a module; undefined where no recipe has the name. */
+/** Finds a recipe by its name or by a module's path; undefined if no recipe has the name. */
 export const find = Effect.fnUntraced(function*(name: string) {
   return OwnRecipe.isFile(name) ? yield* OwnRecipe.loadRecipe(name) : all.find((recipe) => recipe.name === name)
 })
 
-/** The model that a recipe trains on the engine unless another is named. */
+/** The model that the engine trains for a recipe by default. */
 export const usualModel = Effect.fnUntraced(function*(recipe: NamedRecipe) {
   return recipe.onEngine === undefined ? (yield* recipe.configure({})).model : undefined
 })
@@ -30,7 +30,7 @@ export const flag = Flag.String("recipe").pipe(
   Flag.optional
 )
 
-/** The recipe that the flag names; undefined where it was not given. */
+/** The recipe that the flag names; undefined if the flag was omitted. */
 export const given = Effect.fnUntraced(function*(name: Option.Option<string>) {
   if (Option.isNone(name)) return undefined
   const recipe = yield* find(name.value)
@@ -39,7 +39,7 @@ export const given = Effect.fnUntraced(function*(name: Option.Option<string>) {
   return yield* new OwnRecipe.NoRecipe({ file: `--recipe ${name.value}`, detail })
 })
 
-/** The task of a recipe for a model, with made-up problems where others would be downloaded. */
+/** The task of a recipe for a model. Invented problems replace data sets that would be downloaded. */
 export const task = Effect.fnUntraced(function*(recipe: NamedRecipe, model: string) {
   const configured = yield* recipe.configure({ ...recipe.sample, model })
   const built = configured.build(yield* ChatModel.resolve(model))

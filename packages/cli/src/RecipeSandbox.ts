@@ -1,4 +1,4 @@
-/** The sandbox of recipes that run code which a model wrote. */
+/** The sandbox for recipes that run model-written code. */
 import { Sandbox, SandboxError } from "@effect-rl/sandbox"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -13,7 +13,7 @@ const refusal = new SandboxError.SandboxError({
   })
 })
 
-/** No sandbox is looked for where a recipe does not say that it runs code. */
+/** Used for recipes that do not declare that they run code: no sandbox is looked for. */
 const none = Layer.succeed(
   Sandbox.Sandbox,
   Sandbox.Sandbox.of({
@@ -23,5 +23,5 @@ const none = Layer.succeed(
   })
 )
 
-/** The sandbox of this machine, for a recipe that runs code; fails where there is none. */
+/** This machine's sandbox for a recipe that runs code; fails if the machine has no sandbox. */
 export const layer = ({ runsCode }: { readonly runsCode?: true }) => runsCode === true ? Sandbox.Sandbox.layer : none

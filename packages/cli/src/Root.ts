@@ -4,16 +4,16 @@ import * as Effect from "effect/Effect"
 import * as AgentArguments from "./agents/AgentArguments.ts"
 import { CommandLine } from "./terminal/CommandLine.ts"
 
-/** A command line, and the version that `--version` shows. */
+/** A command line's arguments, and the version that `--version` shows. */
 interface Line {
   readonly args: ReadonlyArray<string>
   readonly version: string
 }
 
-/** What the help says of each verb. */
+/** Each verb's group and description in the help. */
 type Help = Readonly<Record<string, { readonly group: string; readonly does: string }>>
 
-/** Runs a verb among `all`. Those that are not asked for have no more than their name, so that help and errors appear at once. */
+/** Runs the requested verb among `all`. Only that verb is loaded; the others are bare names, so help and errors appear at once. */
 const among = <Name extends string, I, E, R>(
   verb: Command.Command<Name, I, {}, E, R>,
   all: Help,
@@ -38,7 +38,7 @@ const among = <Name extends string, I, E, R>(
   )(args)
 }
 
-/** A verb: its line in the help and its command, whose module is loaded on demand. */
+/** A verb: its line in the help, and its command, whose module is loaded on demand. */
 const verb = <Name extends string, I, E, R, LE = never, LR = never>(
   group: string,
   does: string,
@@ -161,7 +161,7 @@ const isVerb = (name: string | undefined): name is keyof typeof verbs =>
   name !== undefined && Object.hasOwn(verbs, name)
 
 /**
- * Runs a command line. Only the verb that is asked for is loaded.
+ * Runs a command line. Only the module of the requested verb is loaded.
  *
  * @example
  * const train = Root.run("1.0.0")(["train", "arithmetic", "--iterations", "5"])

@@ -1,11 +1,14 @@
-/** The meaning of a signal to the process, which depends on the signal before it. */
+/** What a signal means for the process. The meaning depends on the previous signal. */
 
 export type Signal = "SIGHUP" | "SIGINT" | "SIGQUIT" | "SIGTERM"
 
-/** A Ctrl-C for the part of the program that waits for it, the end of the program once its work is saved, or its end at once. */
+/**
+ * `awaited`: a part of the program waits for this Ctrl-C. `finish`: the program saves its work and ends. `end at once`: it ends without
+ * saving.
+ */
 export type Meaning = "awaited" | "finish" | "end at once"
 
-/** A signal that meant something, and when it came, in milliseconds. */
+/** The last signal that had a meaning, and its time in milliseconds. */
 export interface Understood {
   readonly meaning: Meaning
   readonly at: number
@@ -18,10 +21,13 @@ export interface Received {
   readonly isAwaited: boolean
 }
 
-/** npm passes on a Ctrl-C that the process has already received from the terminal: a second signal within this time is the same one. */
+/**
+ * npm forwards a Ctrl-C that the process has already received from the terminal. A second signal within this many milliseconds is a
+ * duplicate.
+ */
 const sameSignal = 500
 
-/** The meaning of a signal; undefined for a repetition of the last one. */
+/** The meaning of a signal; undefined for a duplicate of the last signal. */
 export const of = (last: Understood | undefined, { at, isAwaited, signal }: Received): Meaning | undefined => {
   const isSame = last !== undefined && at - last.at < sameSignal
   if (last?.meaning === "finish") return isSame ? undefined : "end at once"

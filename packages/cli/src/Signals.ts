@@ -1,22 +1,22 @@
-/** Signals that end the process: the first lets it finish and save, the second ends it at once. */
+/** Signals that end the process: the first signal lets the program finish and save, the second ends it at once. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import * as SignalMeaning from "./SignalMeaning.ts"
 
-/** Exit codes as shells know them: 128 and the signal's number. */
+/** Exit codes as shells report them: 128 plus the signal's number. */
 const codes = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGTERM: 143 } as const
 
 const signals = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM"] as const
 
-/** The signal that the program finishes for. */
+/** The signal that made the program finish. */
 let finishing: SignalMeaning.Signal | undefined
 let last: SignalMeaning.Understood | undefined
 
 /** Parts of the program that wait for a Ctrl-C. */
 const waiting = new Set<() => void>()
 
-/** Completes at the next Ctrl-C, which ends nothing else. */
+/** Completes at the next Ctrl-C, which has no other effect. */
 export const ctrlC: Effect.Effect<void> = Effect.callback<void>((resume) => {
   const go = () => resume(Effect.void)
   waiting.add(go)
@@ -43,7 +43,7 @@ const onSignal = (signal: SignalMeaning.Signal, at: number, interrupt: () => voi
   }
 }
 
-/** Runs the program of the process. Its exit code says which signal ended it. */
+/** Runs the process's main program. If a signal ended it, the exit code says which. */
 export const runMain = Runtime.makeRunMain(({ fiber }) => {
   const clock = fiber.getRef(Clock.Clock)
   const listeners = signals.map((signal) =>

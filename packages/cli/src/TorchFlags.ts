@@ -1,10 +1,10 @@
-/** `--python`, `--device` and `--dtype`: what computes for `--backend torch`, and where. */
+/** `--python`, `--device` and `--dtype`: the interpreter, the device and the number format of `--backend torch`. */
 import type { TorchBackend } from "@effect-rl/torch"
 import * as Flag from "effect/cli/Flag"
 import type * as Option from "effect/Option"
 import * as GivenFlag from "./GivenFlag.ts"
 
-/** The names of these flags, for sections of the help. */
+/** The flags' names, for sections of the help. */
 export const names = ["python", "device", "dtype"] as const
 
 export const flags = {
@@ -26,14 +26,14 @@ export const flags = {
   )
 }
 
-/** What the flags say. */
+/** The flags' values. */
 export interface Given {
   readonly python: Option.Option<string>
   readonly device: Option.Option<string>
   readonly dtype: Option.Option<TorchBackend.Dtype>
 }
 
-/** The flags as options of the backend. */
+/** Converts the flags to options of the backend. */
 export const options = ({ device, dtype, python }: Given): Pick<TorchBackend.Options, keyof Given> => ({
   ...GivenFlag.options(python, (python) => ({ python })),
   ...GivenFlag.options(device, (device) => ({ device })),

@@ -12,6 +12,6 @@ export const flag = Flag.Int("workers").pipe(
   Flag.optional
 )
 
-/** The flag as an option of the engine. */
+/** Converts the flag to an option of the engine. */
 export const option = (workers: Option.Option<number>): { readonly workers?: number } =>
   GivenFlag.options(workers, (workers) => ({ workers }))

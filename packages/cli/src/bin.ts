@@ -26,14 +26,14 @@ const program = Effect.gen(function*() {
   yield* run(yield* stdio.args)
 })
 
-/** Standard output cannot be written to, such as a file on a full disk. */
+/** Standard output cannot be written to, for example because the disk is full. */
 class NoOutput extends Schema.TaggedError<NoOutput>()("NoOutput", { detail: Schema.String }) {
   override get message() {
     return `cannot write to standard output: ${this.detail}`
   }
 }
 
-/** The reader of our output may be gone, as `head` after its lines: then the run ends as if it was interrupted. */
+/** Waits until the reader of standard output is gone, for example because `head` has its lines. The program then ends as if interrupted. */
 const outputClosed = Effect.callback<never, NoOutput>((resume) => {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     const isGone = error.code === "EPIPE" || error.code === "EIO"
@@ -43,7 +43,7 @@ const outputClosed = Effect.callback<never, NoOutput>((resume) => {
   process.stderr.on("error", () => {})
 })
 
-/** Standard input that was read from would keep the process waiting for more. */
+/** Pauses standard input, which would otherwise keep the process alive after something read from it. */
 const releaseInput = Effect.sync(() => process.stdin.pause())
 
 program.pipe(

@@ -1,8 +1,8 @@
-/** The command `effect-rl` as a library, for a command of one's own. Advanced. */
+/** The `effect-rl` command as a library, for building a custom command. Advanced. */
 
-/** The message of a failed command. */
+/** Error messages of failed commands. */
 export * as Failure from "./Failure.ts"
-/** The mistakes of a command line, one line each, with suggestions. */
+/** One-line error messages with suggestions for mistakes on the command line. */
 export * as Invocation from "./Invocation.ts"
 /** The command `effect-rl`. */
 export * as Root from "./Root.ts"

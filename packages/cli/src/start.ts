@@ -1,15 +1,15 @@
 #!/usr/bin/env node
 /**
- * The command as it is installed. It tells a Node that is too old so, before it loads what that cannot run. The page of `--help` was written
- * when the package was built and is shown without loading anything; for everything else the compiled code of an earlier call is used again.
+ * The installed command. It reports a Node version that is too old before it loads modules that such a version cannot run. `--help` prints
+ * a page that was written when the package was built, without loading anything else. All other calls use Node's cache of compiled code.
  */
 import { readFileSync } from "node:fs"
-// A name that an old Node does not have may not be imported: it would fail before the first line runs.
+// An import of a name that an old Node lacks would fail before the first line runs, so the default import is used.
 import nodeModule from "node:module"
 
 const { argv, env, stderr, stdout, versions } = process
 
-/** Which page the terminal takes; undefined where that is for the command to find out. */
+/** The help page that suits the terminal; undefined if the command itself must decide. */
 const page = (): "help.txt" | "help.coloured.txt" | undefined => {
   if (env["FORCE_COLOR"] !== undefined || env["TERM"] === "dumb") return undefined
   return stdout.isTTY && !env["NO_COLOR"] ? "help.coloured.txt" : "help.txt"

@@ -1,4 +1,4 @@
-/** The command line in this process: what it prints, and how it ends. */
+/** Runs the command line in this process, and returns what it prints and how it ends. */
 import { Failure, Invocation, Root } from "@effect-rl/cli"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { type Cause, Effect, type Exit, FileSystem, Layer, Option, Path, Queue, Stdio, Stream, Terminal } from "effect"
@@ -16,7 +16,7 @@ const noTerminal = Layer.succeed(
   { canAnimate: false, canColor: false, canPrompt: false }
 )
 
-/** A terminal that keeps what is displayed outside of lines. */
+/** A terminal that records in `displayed` what is shown outside of printed lines. */
 export const displayTo = (displayed: Array<string>, columns: number) =>
   Layer.effect(
     Terminal.Terminal,
@@ -48,14 +48,14 @@ const runAt = <A>(place: Layer.Layer<A>, args: ReadonlyArray<string>) =>
 
 const reading = (input: string) => Stdio.layerTest({ stdin: Stream.encodeText(Stream.make(input)) })
 
-/** Runs `effect-rl` with these arguments, what it displays outside of lines on this terminal, and this to read. */
+/** Runs `effect-rl` with these arguments and this input. Live output goes to the given terminal. */
 export const runOn = (terminal: Layer.Layer<Terminal.Terminal>) => (input: string, ...args: ReadonlyArray<string>) =>
   runAt(Layer.merge(reading(input), terminal), args)
 
-/** Runs `effect-rl` with these arguments, its output not a terminal, and this to read. */
+/** Runs `effect-rl` with these arguments and this input. Its output is not a terminal. */
 export const runWithInput = runOn(displayTo([], 80))
 
-/** Runs `effect-rl` with these arguments, its output not a terminal, and nothing to read. */
+/** Runs `effect-rl` with these arguments and no input. Its output is not a terminal. */
 export const run = (...args: ReadonlyArray<string>) => runWithInput("", ...args)
 
 const keyboard = (keys: ReadonlyArray<string>) =>
@@ -67,7 +67,7 @@ const keyboard = (keys: ReadonlyArray<string>) =>
     return typed
   })
 
-/** Runs `effect-rl` with these arguments for a person at the terminal, who presses these keys. */
+/** Runs `effect-rl` with these arguments at a terminal, where a person presses these keys. */
 export const runAtTerminal = (keys: ReadonlyArray<string>, ...args: ReadonlyArray<string>) =>
   runAt(
     Layer.merge(
@@ -81,14 +81,14 @@ export const runAtTerminal = (keys: ReadonlyArray<string>, ...args: ReadonlyArra
     args
   )
 
-/** A folder for a run, gone with the scope. */
+/** A folder for a run, deleted with the scope. */
 export const runFolder = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   return path.join(yield* fs.makeTempDirectoryScoped(), "run")
 }).pipe(Effect.provide(NodeServices.layer))
 
-/** A short run with the scripted backend: two problems a step, never evaluated. */
+/** Flags of a short run on the mock backend: two problems per iteration and no evaluations. */
 export const short = [
   "train",
   "arithmetic",

@@ -4,10 +4,10 @@ import { Effect } from "effect"
 import { fileURLToPath } from "node:url"
 import { run } from "./CommandLine.ts"
 
-/** The page, which is written at once. */
+/** The help page, which is printed in one piece. */
 const help = (...args: ReadonlyArray<string>) => Effect.map(run(...args, "--help"), ({ out }) => out.at(-1) ?? "")
 
-/** The flags under a title. */
+/** The flags that a help page lists under a title. */
 const flagsUnder = (page: string, title: string) => {
   const lines = page.split("\n")
   const rows = lines.slice(lines.indexOf(title) + 1)
@@ -18,7 +18,7 @@ const flagsUnder = (page: string, title: string) => {
 const verbsOf = (page: string) => Array.from(page.matchAll(/^ {2}([a-z]+) {2,}/gm), ([, verb = ""]) => verb)
 
 describe("effect-rl train --help", () => {
-  it.effect("lists the settings that most people change first, and the others under titles", () =>
+  it.effect("lists frequently changed settings first, and the others under titles", () =>
     Effect.gen(function*() {
       const page = yield* help("train", "arithmetic")
       const first = flagsUnder(page, "FLAGS")
@@ -38,19 +38,19 @@ describe("effect-rl train --help", () => {
       assert.isAbove(flags.length, 90)
     }))
 
-  it.effect("lists the settings of a task among the first", () =>
+  it.effect("lists a task's own settings among the first", () =>
     Effect.gen(function*() {
       assert.include(flagsUnder(yield* help("train", "guess-number"), "FLAGS"), "--range")
     }))
 
-  it.effect("begins the descriptions of a section in one column", () =>
+  it.effect("aligns the descriptions of a section", () =>
     Effect.gen(function*() {
       const page = yield* help("train", "arithmetic")
       const rows = page.split("\n").filter((line) => /^ {2}--(rolling-save|save-ttl|max-tokens-total)/.test(line))
       assert.strictEqual(new Set(rows.map((row) => row.search(/(?<= {2})[A-Z]/))).size, 1)
     }))
 
-  it.effect("shows what to type for each recipe", () =>
+  it.effect("shows example commands for each recipe", () =>
     Effect.gen(function*() {
       for (const { name } of Recipes.all) {
         assert.include(yield* help("train", name), `effect-rl train ${name} --plan`)
@@ -59,7 +59,7 @@ describe("effect-rl train --help", () => {
 })
 
 describe("effect-rl eval --help", () => {
-  it.effect("lists the settings of the task of a module of one's own, and of an agent, beside those of eval", () =>
+  it.effect("lists the settings of a user's module and of an agent beside those of eval", () =>
     Effect.gen(function*() {
       const agent = fileURLToPath(new URL("agents/two-models.ts", import.meta.url))
       for (const named of [[agent], ["--agent", "node agent.js"]]) {
@@ -72,7 +72,7 @@ describe("effect-rl eval --help", () => {
 })
 
 describe("the help of every verb", () => {
-  it.effect("has an example, with flags that the verb has", () =>
+  it.effect("has an example whose flags the verb has", () =>
     Effect.gen(function*() {
       const verbs = verbsOf(yield* help())
       assert.includeMembers(verbs, ["train", "eval", "play", "sample", "chat", "serve", "view", "show", "doctor"])

@@ -16,7 +16,7 @@ const portOf = (services: Context.Context<HttpServer.HttpServer>) => {
   return Number(new URL(HttpServer.formatAddress(address)).port)
 }
 
-/** The Tinker API in front of a backend that is ready when the gate opens. */
+/** The Tinker API with a backend that becomes ready when the gate opens. */
 const server = (gate: Deferred.Deferred<void>) => {
   const backend = Layer.unwrap(
     Effect.as(Deferred.await(gate), Layer.merge(ScriptedTinker.layer(), TestTokenizer.layer()))
@@ -33,8 +33,8 @@ const ask = (port: number, path: string, init?: RequestInit) =>
     return { status: response.status, retryAfter: response.headers.get("retry-after"), text: await response.text() }
   })
 
-describe("a server whose backend takes its time", () => {
-  it.live("answers at once, first that it is starting, and then as its routes do", () =>
+describe("a server whose backend starts slowly", () => {
+  it.live("responds at once: first that it is starting, then as its routes do", () =>
     Effect.gen(function*() {
       const gate = yield* Deferred.make<void>()
       const http = yield* Layer.build(at(0))
@@ -54,7 +54,7 @@ describe("a server whose backend takes its time", () => {
       assert.strictEqual((yield* create).status, 200)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.live("is refused a port that is taken without waiting for the backend", () =>
+  it.live("fails without waiting for the backend if its port is taken", () =>
     Effect.gen(function*() {
       const port = portOf(yield* Layer.build(at(0)))
       const neverLoaded = Layer.effectDiscard(Effect.never)
@@ -67,7 +67,7 @@ describe("a server whose backend takes its time", () => {
     }))
 })
 
-describe("a server that is closed cuts the connection of a client", () => {
+describe("a closed server cuts the connection of a client", () => {
   const clients = {
     "that says nothing": "",
     "that sent half of a head": "POST /slow HTTP/1.1\r\nHo",
@@ -88,7 +88,7 @@ describe("a server that is closed cuts the connection of a client", () => {
         socket.write(text)
         socket.once("connect", () => resume(Effect.void))
       })
-      // The server has accepted the connection by the time it answers on a later one.
+      // The server has accepted the first connection by the time it answers on a later one.
       yield* ask(port, "/nothing")
       yield* Scope.close(scope, Exit.void)
       yield* Deferred.await(closed)

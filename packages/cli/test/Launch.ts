@@ -1,4 +1,4 @@
-/** The command in a process of its own. */
+/** Runs the command in its own process. */
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
@@ -11,25 +11,25 @@ export interface Ended {
   readonly errors: string
 }
 
-/** What to do once the output has a text. */
+/** An action to take once the output contains a text. */
 export interface Act {
   readonly when: string
   readonly act: NodeJS.Signals | "close output"
-  /** Again and again, until the process has ended. */
+  /** Whether the action repeats until the process has ended. */
   readonly untilEnded?: boolean
 }
 
 export interface Options {
   readonly env?: NodeJS.ProcessEnv
-  /** Another program than the command. */
+  /** The program to run instead of the command. */
   readonly program?: string
-  /** What it reads, before the end of its input. */
+  /** The process's whole standard input. */
   readonly input?: string
-  /** One after the other. */
+  /** Actions to take one after the other. */
   readonly acts?: ReadonlyArray<Act>
 }
 
-/** Runs the command to its end, in a process of its own, and acts on it meanwhile. */
+/** Runs the command to its end in its own process, and acts on it meanwhile. */
 export const launch = (args: ReadonlyArray<string>, { acts = [], env = {}, input, program = bin }: Options = {}) =>
   Effect.callback<Ended>((resume) => {
     const child = spawn(process.execPath, ["--conditions=@effect-rl/source", program, ...args], {

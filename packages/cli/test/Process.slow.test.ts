@@ -1,4 +1,4 @@
-/** The command as a process of its own: exit codes, signals, closed pipes. */
+/** Tests the command in its own process: exit codes, signals and closed pipes. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawnSync } from "node:child_process"
@@ -11,7 +11,7 @@ import { type Act, bin, launch } from "./Launch.ts"
 const { runFolder, short } = CommandLine
 
 describe("the process", () => {
-  it.live("ends with 0 after a run, and with 1 and one line to act on after a mistake", () =>
+  it.live("ends with 0 after a run, and with 1 and a one-line remedy after a mistake", () =>
     Effect.gen(function*() {
       const good = yield* launch([...short, "--iterations", "1", "--log-path", yield* runFolder])
       assert.deepStrictEqual([good.code, good.errors], [0, ""])
@@ -44,7 +44,7 @@ describe("the process", () => {
   ]
 
   it.live.each(modules)(
-    "says in one line what is wrong with a recipe's module: %s",
+    "says on one line what is wrong with a recipe's module: %s",
     ([, name, text, message]) =>
       Effect.gen(function*() {
         const folder = yield* runFolder
@@ -98,7 +98,7 @@ describe("the process", () => {
       })
   )
 
-  it.live("ends at once on a second Ctrl-C, where the first waits for what does not end", () =>
+  it.live("ends at once on a second Ctrl-C if the first one waits for work that does not end", () =>
     Effect.gen(function*() {
       const recipe = fileURLToPath(new URL("./stuck-recipe.ts", import.meta.url))
       const args = ["train", recipe, "--backend", "mock", "--log-path", yield* runFolder]
@@ -110,7 +110,7 @@ describe("the process", () => {
       assert.deepStrictEqual([code, errors], [130, "ended at once: what was not saved yet is lost\n"])
     }))
 
-  it.live("continues after a Ctrl-C that ends a piece of its work, and ends at the next", () =>
+  it.live("continues after a Ctrl-C that ends one piece of its work, and ends at the next", () =>
     Effect.gen(function*() {
       const program = fileURLToPath(new URL("./ctrl-c.ts", import.meta.url))
       const acts: ReadonlyArray<Act> = [
@@ -138,7 +138,7 @@ describe("the process", () => {
       })
   )
 
-  it.live("saves also when its output is closed", () =>
+  it.live("also saves when its output is closed", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const args = [...short, "--iterations", "40000", "--log-path", folder]
@@ -148,7 +148,7 @@ describe("the process", () => {
       assert.notStrictEqual(readFileSync(`${folder}/checkpoints.jsonl`, "utf8"), "")
     }))
 
-  it.live("reads answers from a pipe, and ends with its input", () =>
+  it.live("reads answers from a pipe, and ends when its input ends", () =>
     Effect.gen(function*() {
       const won = yield* launch(["play", "guess-number"], { input: "Guess: 16\nGuess: 24\nand more\n" })
       assert.deepStrictEqual([won.code, won.errors], [0, ""])
@@ -158,13 +158,13 @@ describe("the process", () => {
       assert.include(left.out, "left after 1 turn: the input has ended")
     }))
 
-  it.live("ends with 130 when a player interrupts it, and does not wait for input that it needs no more", () =>
+  it.live("ends with 130 when a player interrupts it, and does not wait for more input", () =>
     Effect.gen(function*() {
       const interrupted = yield* launch(["play", "arithmetic"], { acts: [{ when: "What is", act: "SIGINT" }] })
       assert.deepStrictEqual([interrupted.code, interrupted.errors], [130, ""])
     }))
 
-  it.live("colours nothing unless asked to, and never with NO_COLOR", () =>
+  it.live("prints colours only if asked to, and never with NO_COLOR", () =>
     Effect.gen(function*() {
       const args = [...short, "--iterations", "1", "--log-path"]
       const coloured = yield* launch([...args, yield* runFolder], { env: { FORCE_COLOR: "1", NO_COLOR: "" } })
@@ -173,7 +173,7 @@ describe("the process", () => {
       assert.notInclude(plain.out, "\u001b")
     }))
 
-  it.live("trains for real on the engine", () =>
+  it.live("trains on the engine", () =>
     Effect.gen(function*() {
       const args = [
         "train",

@@ -15,7 +15,7 @@ const has = (lines: ReadonlyArray<string>, text: string) =>
   assert.isTrue(lines.some((line) => line.includes(text)), `no line has "${text}":\n${lines.join("\n")}`)
 
 describe("effect-rl", () => {
-  it.effect("names its commands", () =>
+  it.effect("lists its commands", () =>
     Effect.gen(function*() {
       const { exit, out } = yield* run("--help")
       assert.isTrue(Exit.isSuccess(exit))
@@ -101,7 +101,7 @@ describe("effect-rl", () => {
       assert.deepStrictEqual(out, [])
     }))
 
-  it.effect("spells out control characters in typed text", () =>
+  it.effect("escapes control characters in arguments", () =>
     Effect.gen(function*() {
       const { errors } = yield* run("train", "\u001b[31mred")
       has(errors, "\\u{1b}[31mred")
@@ -166,13 +166,13 @@ describe("effect-rl train --plan", () => {
       assert.isTrue(Exit.isFailure(yield* Effect.exit(filesOf(folder))))
     }))
 
-  it.effect("shows no dollars without prices, and says how to give them", () =>
+  it.effect("shows no dollars without prices, and says how to add prices", () =>
     Effect.gen(function*() {
       const { out } = yield* run(...plan, "--eval-every", "0")
       has(out, "dollars are unknown: --prices gives the prices of the model's tokens")
     }))
 
-  it.effect("says which limits may end the run early", () =>
+  it.effect("names the limits that may end the run early", () =>
     Effect.gen(function*() {
       const limits = "--max-tokens-total 100 --max-dollars 0.001 --max-minutes 10 --max-judge-calls 5".split(" ")
       const { out } = yield* run(...plan, "--eval-every", "0", "--prices", yield* prices, ...limits)
@@ -182,14 +182,14 @@ describe("effect-rl train --plan", () => {
       assert.notInclude(out.join("\n"), "judge-calls")
     }))
 
-  it.effect("gives no bound that several turns may exceed", () =>
+  it.effect("shows no upper bound if an episode may have several turns", () =>
     Effect.gen(function*() {
       const { out } = yield* run(...plan.with(1, "calculator"), "--eval-every", "0")
       assert.isTrue(out.some((line) => /^ {2}about .* tokens: /.test(line)), out.join("\n"))
       has(out, "and more where episodes take longer than a silent player's, up to 4 turns")
     }))
 
-  it.effect("adds up for programs", () =>
+  it.effect("prints the totals as JSON", () =>
     Effect.gen(function*() {
       const { out } = yield* run(...plan, "--eval-every", "0", "--prices", yield* prices, "--json")
       const [record] = records(out)
@@ -235,7 +235,7 @@ describe("effect-rl train", () => {
       assert.strictEqual(out.filter((line) => line.startsWith("  after 1 iteration, reward ")).length, 3)
     }))
 
-  it.effect("resumes a run that exists, and says so", () =>
+  it.effect("resumes an existing run, and says so", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* run(...short, "--iterations", "2", "--log-path", folder)
@@ -250,7 +250,7 @@ describe("effect-rl train", () => {
       has(again.out, "mean reward of each iteration")
     }))
 
-  it.effect("plans the engine's memory for as many threads as are wanted", () =>
+  it.effect("plans the engine's memory for the requested number of threads", () =>
     Effect.gen(function*() {
       const { out } = yield* run("train", "arithmetic", "--model", "effect-rl/tiny-64", "--workers", "2", "--plan")
       const [line = ""] = out.filter((line) => line.includes("memory:"))
@@ -260,7 +260,7 @@ describe("effect-rl train", () => {
       )
     }))
 
-  it.effect("takes settings from a file, under those of flags", () =>
+  it.effect("takes settings from a file, which flags override", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -273,7 +273,7 @@ describe("effect-rl train", () => {
       has((yield* run(...args)).errors, "iteration is 3, expected the name of a setting: did you mean \"iterations\"")
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("trains the recipe of a module of one's own", () =>
+  it.effect("trains the recipe of a user's module", () =>
     Effect.gen(function*() {
       const recipe = new URL("./train/own-recipe.ts", import.meta.url).pathname
       const { exit, out } = yield* run("train", recipe, "--backend", "mock", "--log-path", yield* runFolder)
@@ -283,7 +283,7 @@ describe("effect-rl train", () => {
       has(missing.errors, "./nowhere.ts is not a recipe: ")
     }))
 
-  it.effect("plays and evaluates the recipe of a module of one's own", () =>
+  it.effect("plays and evaluates the recipe of a user's module", () =>
     Effect.gen(function*() {
       const recipe = new URL("./train/own-recipe.ts", import.meta.url).pathname
       const pipeline = new URL("./train/own-pipeline.ts", import.meta.url).pathname
@@ -294,7 +294,7 @@ describe("effect-rl train", () => {
       has((yield* run("eval", pipeline, "--backend", "mock")).errors, "is not a recipe: it is a pipeline")
     }))
 
-  it.effect("does not resume a recipe with another value of its own setting that is marked as identity", () =>
+  it.effect("does not resume a recipe with another value of its own identity setting", () =>
     Effect.gen(function*() {
       const recipe = new URL("./train/own-recipe.ts", import.meta.url).pathname
       const train = ["train", recipe, "--backend", "mock", "--log-path", yield* runFolder, "--iterations"]
@@ -323,7 +323,7 @@ describe("effect-rl train", () => {
       assert.strictEqual(out.at(-1), "--log-path begins a run in another folder")
     }))
 
-  it.effect("resumes with more passes through the problems, not with groups of another size", () =>
+  it.effect("resumes with more epochs, but not with another group size", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const onePass = short.with(1, "gsm8k").with(short.indexOf("--groups-per-batch") + 1, "96")
@@ -336,7 +336,7 @@ describe("effect-rl train", () => {
       has((yield* run(...samples, "--iterations", "2")).out, "iteration 2/2")
     }))
 
-  it.effect("advises once to allow longer responses where most are cut", () =>
+  it.effect("advises once to allow longer responses if most are truncated", () =>
     Effect.gen(function*() {
       const { out } = yield* run(...short, "--iterations", "2", "--max-tokens", "8", "--log-path", yield* runFolder)
       const advice = out.filter((line) => line.startsWith("advice: "))
@@ -346,7 +346,7 @@ describe("effect-rl train", () => {
       has(out, "no signal, nothing trained")
     }))
 
-  it.effect("stops at the tokens it was given", () =>
+  it.effect("stops at its token limit", () =>
     Effect.gen(function*() {
       const { exit, out } = yield* run(
         ...short,
@@ -362,7 +362,7 @@ describe("effect-rl train", () => {
       assert.isFalse(out.some((line) => line.includes("iteration 9/9")))
     }))
 
-  it.effect("writes records for programs, and nothing else", () =>
+  it.effect("writes only records in JSON mode", () =>
     Effect.gen(function*() {
       const { out } = yield* run(...short, "--iterations", "1", "--json", "--log-path", yield* runFolder)
       const types = records(out).map(({ _tag, type }) => _tag ?? type)

@@ -3,12 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 
 interface Sent {
   readonly at: number
-  /** Ctrl-C unless given. */
+  /** The signal that arrives; Ctrl-C by default. */
   readonly signal?: SignalMeaning.Signal
   readonly isAwaited?: boolean
 }
 
-/** What each of the signals means. */
+/** The meanings of signals that arrive in this order. */
 const meanings = (sent: ReadonlyArray<Sent>) => {
   let last: SignalMeaning.Understood | undefined
   return sent.map(({ at, isAwaited = false, signal = "SIGINT" }) => {
@@ -19,10 +19,10 @@ const meanings = (sent: ReadonlyArray<Sent>) => {
 }
 
 describe("A Ctrl-C", () => {
-  it("lets the program finish, and the next ends it at once", () =>
+  it("lets the program finish, and the next one ends it at once", () =>
     assert.deepStrictEqual(meanings([{ at: 0 }, { at: 500 }]), ["finish", "end at once"]))
 
-  it("that npm sends a second time within half a second is the same", () =>
+  it("is ignored if npm repeats it within half a second", () =>
     assert.deepStrictEqual(meanings([{ at: 0 }, { at: 1 }, { at: 499 }, { at: 1500 }]), [
       "finish",
       undefined,
@@ -30,16 +30,16 @@ describe("A Ctrl-C", () => {
       "end at once"
     ]))
 
-  it("that a part waits for ends only that part, and the next one the program", () =>
+  it("ends only the part that waits for it, and the next one ends the program", () =>
     assert.deepStrictEqual(meanings([{ at: 0, isAwaited: true }, { at: 500 }]), ["awaited", "finish"]))
 
-  it("that is waited for and sent a second time by npm is the same, also where the next is waited for already", () =>
+  it("is ignored if npm repeats it after a part has taken it, even if the next one is awaited already", () =>
     assert.deepStrictEqual(
       meanings([{ at: 0, isAwaited: true }, { at: 1 }, { at: 2, isAwaited: true }, { at: 500, isAwaited: true }]),
       ["awaited", undefined, undefined, "awaited"]
     ))
 
-  it("ends a program at once that finishes for another signal", () =>
+  it("ends a program at once that is finishing because of another signal", () =>
     assert.deepStrictEqual(meanings([{ at: 0, signal: "SIGTERM" }, { at: 1000, isAwaited: true }]), [
       "finish",
       "end at once"
@@ -47,7 +47,7 @@ describe("A Ctrl-C", () => {
 })
 
 describe("Another signal", () => {
-  it("lets the program finish even where a Ctrl-C is waited for, or came just before", () =>
+  it("lets the program finish even if a Ctrl-C is awaited, or came just before", () =>
     assert.deepStrictEqual(
       meanings([{ at: 0, isAwaited: true }, { at: 1, signal: "SIGTERM", isAwaited: true }]),
       ["awaited", "finish"]

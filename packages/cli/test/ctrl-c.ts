@@ -1,4 +1,4 @@
-/** Waits for a Ctrl-C, then for the one that ends it. */
+/** A program that waits for one Ctrl-C, and then for another that ends it. */
 import * as CtrlC from "@effect-rl/cli/CtrlC"
 import * as Signals from "@effect-rl/cli/Signals"
 import { Console, Effect } from "effect"

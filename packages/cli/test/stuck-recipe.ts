@@ -1,4 +1,4 @@
-/** A recipe whose environment says "stuck" and neither goes on nor lets itself be interrupted. */
+/** A recipe whose environment prints "stuck", then hangs uninterruptibly. */
 import { Env, RLDataset } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"

@@ -1,4 +1,4 @@
-/** Where the agents of recipes run, and where they reach their model. */
+/** The sandboxes in which recipes' agents run, and the gateway through which they reach their model. */
 import { AgentGateway, Launcher } from "@effect-rl/agent"
 import { type Recipe, SandboxLauncher } from "@effect-rl/recipes"
 import { Sandbox } from "@effect-rl/sandbox"
@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 /** The services of recipes whose policy is an agent. */
 export type Services = AgentGateway.AgentGateway | Launcher.Launcher
 
-/** No sandbox of this machine can hold the agent, and nobody said that it may run outside of one. */
+/** This machine has no sandbox for the agent, and `--unsafe-host` was not given. */
 export class NoLauncher extends Schema.TaggedError<NoLauncher>()("NoLauncher", { detail: Schema.String }) {
   override get message() {
     return `the agent cannot run in a sandbox: ${this.detail}. --unsafe-host starts it as a program of this machine, where it may do ` +
@@ -18,7 +18,7 @@ export class NoLauncher extends Schema.TaggedError<NoLauncher>()("NoLauncher", {
   }
 }
 
-/** No launcher is needed where a recipe does not say that it starts programs. */
+/** Used for recipes that do not declare that they start programs: they need no launcher. */
 const none = Layer.succeed(
   Launcher.Launcher,
   Launcher.Launcher.of({
@@ -35,7 +35,7 @@ const none = Layer.succeed(
   })
 )
 
-/** Says once, where the first program is started, what it may do. */
+/** A launcher that runs programs directly on this machine, and warns once, when the first program starts. */
 const warned = Layer.effect(
   Launcher.Launcher,
   Effect.gen(function*() {
@@ -52,11 +52,11 @@ const warned = Layer.effect(
 
 const mebibyte = 1024 * 1024
 
-/** An episode has limits of its own on time, and a run on the agents at the same time. */
+/** Wide limits: an episode has its own time limit, and a run limits how many agents run at a time. */
 const limits = { wall: "1 day", memory: 2048 * mebibyte, processes: 64, disk: 256 * mebibyte } as const
 const concurrency = 256
 
-/** Each agent in a sandbox of bubblewrap; fails where this machine has none. */
+/** Runs each agent in a bubblewrap sandbox; fails if this machine has none. */
 const sandboxed = SandboxLauncher.layer({ limits }).pipe(
   Layer.provide(Sandbox.Sandbox.layerBubblewrap({ concurrency })),
   Layer.catchTag(
@@ -67,7 +67,7 @@ const sandboxed = SandboxLauncher.layer({ limits }).pipe(
 
 const server = Layer.unwrap(Effect.map(Effect.promise(() => import("./GatewayServer.ts")), ({ layer }) => layer))
 
-/** A gateway whose server listens from the first session on. */
+/** A gateway whose server starts to listen at the first session. */
 const gateway = Layer.effect(
   AgentGateway.AgentGateway,
   Effect.gen(function*() {
@@ -81,7 +81,7 @@ const gateway = Layer.effect(
   })
 )
 
-/** The services of a recipe's agents: its programs run in sandboxes, or where `--unsafe-host` is given as programs of this machine. */
+/** The services for a recipe's agents. Its programs run in sandboxes, or directly on this machine with `--unsafe-host`. */
 export const layer = ({ startsPrograms }: Pick<Recipe.Recipe, "startsPrograms">, unsafeHost: boolean) => {
   if (startsPrograms !== true) return Layer.merge(gateway, none)
   return unsafeHost ? Layer.merge(gateway, warned) : Layer.provideMerge(sandboxed, server)

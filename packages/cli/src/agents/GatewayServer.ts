@@ -1,13 +1,13 @@
-/** The server at which programs reach their model, on a free port of this machine. */
+/** The server through which programs reach their model, on a free port of this machine. */
 import { AgentGateway } from "@effect-rl/agent"
 import * as Layer from "effect/Layer"
 import { createServer } from "node:http"
 import * as HttpListener from "../HttpListener.ts"
 
-/** An agent that is over may leave connections open, for which nobody waits. */
+/** Short, because an agent that has ended may leave idle connections open. */
 const gracefulShutdownTimeout = "1 second"
 
-/** Milliseconds for which an agent may think between two requests on one connection, beyond which its client may find it closed. */
+/** Milliseconds that a connection may be idle before it is closed, so an agent can think between two requests. */
 const keepAliveTimeout = 120_000
 
 export const layer = AgentGateway.AgentGateway.layer.pipe(

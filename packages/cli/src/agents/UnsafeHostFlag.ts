@@ -1,4 +1,4 @@
-/** The flag that lets agents be programs of this machine. */
+/** `--unsafe-host`: runs agents directly on this machine instead of in sandboxes. */
 import * as Flag from "effect/cli/Flag"
 
 export const flag = Flag.Boolean("unsafe-host").pipe(

@@ -1,4 +1,4 @@
-/** `effect-rl audit RUN`: signs that a policy exploits its reward or degenerates. */
+/** `effect-rl audit RUN`: looks for signs that a policy exploits its reward or degenerates. */
 import type { RunStore } from "@effect-rl/core"
 import { Audit } from "@effect-rl/core/records"
 import * as Argument from "effect/cli/Argument"
@@ -15,7 +15,7 @@ import { RunLog } from "../terminal/RunLog.ts"
 import * as FindingText from "./FindingText.ts"
 import * as Quarantine from "./Quarantine.ts"
 
-/** Something was found: the command fails, so that a pipeline of CI stops there. */
+/** The audit found something. The command fails with this error, so a CI job stops. */
 export class Suspicious extends Schema.TaggedError<Suspicious>()("Suspicious", {
   run: Schema.String,
   findings: Schema.Int,

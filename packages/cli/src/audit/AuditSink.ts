@@ -1,11 +1,11 @@
-/** `train --audit`: shows the findings of an audit during the run. */
+/** `train --audit`: shows audit findings during the run. */
 import { Audit } from "@effect-rl/core/records"
 import type { Sink } from "@effect-rl/export"
 import * as Effect from "effect/Effect"
 import { Output } from "../terminal/Output.ts"
 import * as FindingText from "./FindingText.ts"
 
-/** Shows each finding as a warning and does not affect the run. `hint` says how to audit the records that the sink missed. */
+/** A sink that shows each finding as a warning and does not affect the run. `hint` says how to audit records that the sink missed. */
 export const make = (hint: string): Sink.Sink<Output> => ({
   name: "audit",
   hint,

@@ -1,11 +1,11 @@
-/** A finding of an audit in words. */
+/** Audit findings as text. */
 import type { Audit } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as RolloutId from "../rollouts/RolloutId.ts"
 import { commandName } from "../terminal/CommandName.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 
-/** The command that shows a suspected transcript. */
+/** Commands that show the suspected transcripts. */
 const links = (command: string, run: string, { group, members }: Audit.Finding): ReadonlyArray<string> =>
   group === undefined
     ? []
@@ -13,7 +13,7 @@ const links = (command: string, run: string, { group, members }: Audit.Finding):
       `    ${command} show ${run} --rollout ${RolloutId.format({ sequence: group.sequence, member })}`
     )
 
-/** A finding, and where to read more. */
+/** The lines that describe a finding, with the commands and documentation to read next. */
 export const lines = Effect.fnUntraced(function*(run: string, finding: Audit.Finding) {
   const { check, detail, group, iteration, members } = finding
   const place = group === undefined

@@ -1,4 +1,4 @@
-/** A file of suspected rollouts, to be read by a person or left out of what others train on. */
+/** A file of suspected rollouts, for a person to read or a later training to leave out. */
 import type { RunStore } from "@effect-rl/core"
 import { type Audit, Conversation, Rollouts, Story, StoryReader } from "@effect-rl/core/records"
 import { Projection } from "@effect-rl/export"
@@ -7,7 +7,7 @@ import * as Stream from "effect/Stream"
 import * as RolloutId from "../rollouts/RolloutId.ts"
 import * as RunTokenizer from "../rollouts/RunTokenizer.ts"
 
-/** What is suspected of each rollout, by its name. */
+/** The suspicions about each rollout, by rollout id. */
 const suspicions = (findings: ReadonlyArray<Audit.Finding>) => {
   const found = new Map<string, ReadonlyArray<string>>()
   for (const { check, detail, group, members } of findings) {
@@ -20,7 +20,7 @@ const suspicions = (findings: ReadonlyArray<Audit.Finding>) => {
   return found
 }
 
-/** Writes one line for each suspected rollout: its conversation, reward, advantage and what was found. Gives their number. */
+/** Writes one line per suspected rollout with its conversation, reward, advantage and findings. Returns the number of lines. */
 export const write = Effect.fnUntraced(function*(
   run: RunStore.RunReader,
   findings: ReadonlyArray<Audit.Finding>,

@@ -1,4 +1,4 @@
-/** `effect-rl certify URL`: whether a server speaks the Tinker API as clients need it. */
+/** `effect-rl certify URL`: checks that a server implements the Tinker API as clients expect. */
 import { CredentialCommand, TinkerHttp } from "@effect-rl/tinker"
 import { Badge, Certificate, Certification } from "@effect-rl/tinker/certify"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -17,7 +17,7 @@ import { RunLog } from "../terminal/RunLog.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 import * as RunFlags from "../train/RunFlags.ts"
 
-/** Clients would get something else from the server than they ask for. */
+/** The server's responses differ from what clients expect. */
 export class NotCertified extends Schema.TaggedError<NotCertified>()("NotCertified", {
   server: Schema.String,
   failed: Schema.Int

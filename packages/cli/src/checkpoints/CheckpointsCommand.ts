@@ -1,4 +1,4 @@
-/** `effect-rl checkpoints`: the checkpoints of a run, or of a Tinker service. */
+/** `effect-rl checkpoints`: manages the checkpoints of a run or of a Tinker service. */
 import { RestClient } from "@effect-rl/tinker"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -49,7 +49,7 @@ const list = Command.make(
     }).pipe(Effect.provide(outputOf(flags)))
 ).pipe(Command.withDescription("List checkpoints with their size and when they are deleted"))
 
-/** A command that asks the service to do something with one checkpoint. */
+/** A subcommand that asks the service to change one checkpoint. */
 const asking = <Name extends string, E>(
   name: Name,
   description: string,

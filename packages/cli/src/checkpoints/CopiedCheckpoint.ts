@@ -1,18 +1,15 @@
-/**
- * Checkpoints of the engine, copied from the folder of the run that saved them to where another process keeps its own, so that it does not
- * depend on that run.
- */
+/** Copies an engine checkpoint from its run's folder to another process's folder, so that process does not depend on the run. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import type * as NamedCheckpoint from "./NamedCheckpoint.ts"
 import * as RunCheckpoints from "./RunCheckpoints.ts"
 
-/** The folder `<run>-<iteration>-<digest>` of the copy: equal checkpoints have one name, and others another. */
+/** The copy's folder name, `<run>-<iteration>-<digest>`. Equal checkpoints share a name; different checkpoints do not. */
 const idOf = (run: string, { iteration, stateDigest = "" }: NamedCheckpoint.NamedCheckpoint["saved"]) =>
   [run.replace(/[^A-Za-z0-9._-]/g, "-").replace(/^[^A-Za-z0-9]+/, ""), iteration, stateDigest.slice(0, 8)].join("-")
 
-/** Copies the files at one of a checkpoint's addresses under `checkpoints`, unless they are there, and gives `<folder>/<kind>/<name>`. */
+/** Copies the files at one of a checkpoint's addresses into `checkpoints`, unless they exist there. Returns `<folder>/<kind>/<name>`. */
 export const copy = Effect.fnUntraced(function*(
   { run, saved }: NamedCheckpoint.NamedCheckpoint,
   address: string,

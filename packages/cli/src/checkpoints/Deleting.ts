@@ -1,4 +1,4 @@
-/** Deletes named checkpoints, or the checkpoints of a service's run that match a filter. */
+/** Deletes named checkpoints, or a service run's checkpoints that match a filter. */
 import { InvalidOption } from "@effect-rl/core"
 import { RestClient } from "@effect-rl/tinker"
 import * as CliError from "effect/cli/CliError"
@@ -18,7 +18,7 @@ import * as Listing from "./Listing.ts"
 import * as RunCheckpoints from "./RunCheckpoints.ts"
 import * as ServiceFlags from "./ServiceFlags.ts"
 
-/** Checkpoints that could not be deleted; all others that were asked for are gone. */
+/** Checkpoints that could not be deleted. All other requested checkpoints were deleted. */
 export class NotDeleted extends Schema.TaggedError<NotDeleted>()("NotDeleted", {
   asked: Schema.Int,
   failures: Schema.Array(Schema.Struct({ path: Schema.String, detail: Schema.String }))
@@ -32,12 +32,12 @@ export class NotDeleted extends Schema.TaggedError<NotDeleted>()("NotDeleted", {
   }
 }
 
-/** Kinds as paths name them, and as the service does. */
+/** The service's names for the kinds in checkpoint paths. */
 const types = { weights: "training", sampler_weights: "sampler", external_weights: "external" } as const
 
 const hasZone = /T.*(?:Z|[+-]\d\d:?\d\d)$/i
 
-/** A day, or a time of UTC unless it names another zone. */
+/** Parses a date or a time, in UTC unless the text names another time zone. */
 const timeOf = (text: string) => DateTime.make(hasZone.test(text) || !text.includes("T") ? text : `${text}Z`)
 
 const time = (name: string, description: string) =>
@@ -110,7 +110,7 @@ const check = ({ after, before, paths, run, runId, type }: Options) => {
 const holds = <A>(wanted: Option.Option<A>, test: (wanted: A) => boolean) =>
   Option.match(wanted, { onNone: () => true, onSome: test })
 
-/** The checkpoints of a run on the service that the flags choose. */
+/** The checkpoints of a run on the service that the flags select. */
 const ofRun = Effect.fnUntraced(function*(run: string, options: Options) {
   const { after, before, type } = options
   const list = RestClient.RestClient.use((rest) => rest.listCheckpoints(run))
@@ -122,7 +122,7 @@ const ofRun = Effect.fnUntraced(function*(run: string, options: Options) {
   ).map(Listing.ofService)
 })
 
-/** Shows what would be deleted, and asks whether to delete it. */
+/** Shows what would be deleted and asks for confirmation. */
 const agrees = Effect.fnUntraced(function*(paths: ReadonlyArray<string>, shown: ReadonlyArray<string>, json: boolean) {
   const output = yield* Output
   const { canPrompt } = yield* TerminalCapabilities
@@ -134,10 +134,12 @@ const agrees = Effect.fnUntraced(function*(paths: ReadonlyArray<string>, shown: 
   return yield* Effect.orElseSucceed(Prompt.Confirm({ message, initial: false }), () => false)
 })
 
-/** Requests under way at a time. */
+/** Maximum number of concurrent requests. */
 const concurrency = 32
 
-/** Deletes and reports checkpoints in the given order, and returns those that could not be deleted; a failure does not stop it. */
+/**
+ * Deletes checkpoints, reports each in the given order, and returns those that could not be deleted. One failure does not stop the others.
+ */
 const removeAll = <E, R>(paths: ReadonlyArray<string>, remove: (path: string) => Effect.Effect<void, E, R>) =>
   Stream.fromIterable(paths).pipe(
     Stream.mapEffect((path) => Effect.map(Effect.result(remove(path)), (result) => ({ path, result })), {
@@ -153,7 +155,7 @@ const removeAll = <E, R>(paths: ReadonlyArray<string>, remove: (path: string) =>
     Effect.map((failures) => failures.flat())
   )
 
-/** Deletes the checkpoints after a person has confirmed. */
+/** Deletes the checkpoints after confirmation. */
 export const remove = Effect.fnUntraced(function*(options: Options) {
   const output = yield* Output
   const refused = check(options)

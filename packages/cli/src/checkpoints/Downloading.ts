@@ -1,4 +1,4 @@
-/** The files of a service's checkpoint in a folder. */
+/** Downloads the files of a service's checkpoint. */
 import { InvalidOption, RunStore, Tinker, TinkerError } from "@effect-rl/core"
 import { FileFailure } from "@effect-rl/files"
 import { CheckpointPath, RestClient } from "@effect-rl/tinker"
@@ -15,21 +15,21 @@ import * as Untrusted from "../terminal/Untrusted.ts"
 import * as ServiceFlags from "./ServiceFlags.ts"
 
 export interface Options extends ServiceFlags.Flags {
-  /** The folder in which the checkpoint's own folder is made. */
+  /** The parent folder; the checkpoint gets its own folder in it. */
   readonly output: string
-  /** An older folder of that name is replaced. */
+  /** Whether to replace an existing folder of the checkpoint. */
   readonly force: boolean
 }
 
-/** A temporary export that cannot be deleted is gone after this long. */
+/** Lifetime of a temporary export, in case it cannot be deleted. */
 const exportLifetime = Duration.hours(1)
 
 const refuse = (found: string, expected: string) => new InvalidOption.InvalidOption({ field: "path", found, expected })
 
-/** `<run>_weights_<name>`, as the Python SDK calls it. */
+/** `<run>_weights_<name>`, the Python SDK's name for the folder. */
 const folderName = (address: string) => address.replace("tinker://", "").replaceAll("/", "_")
 
-/** Names come from the service: none may lead out of the folder. */
+/** The path of a downloaded file. The service chooses file names, so a name that leads out of the folder is rejected. */
 const placeOf = Effect.fnUntraced(function*(folder: string, name: string) {
   const path = yield* Path.Path
   const place = path.resolve(folder, name)
@@ -38,7 +38,7 @@ const placeOf = Effect.fnUntraced(function*(folder: string, name: string) {
     : yield* refuse(`a checkpoint with the file "${name}"`, "files that lie in the checkpoint's folder")
 })
 
-/** Writes the files of external weights into the folder, each after `renew`; gives their bytes. */
+/** Writes the files of external weights into the folder and returns their total bytes. `renew` runs before each file. */
 const fetchFiles = Effect.fnUntraced(
   function*<E, R>(address: string, folder: string, renew: Effect.Effect<void, E, R>) {
     const fs = yield* FileSystem.FileSystem
@@ -76,7 +76,7 @@ const deleteExport = Effect.fnUntraced(function*(address: string) {
     ]))
 })
 
-/** External weights of a training checkpoint, deleted with the scope. */
+/** Exports a training checkpoint as external weights, which are deleted when the scope closes. */
 const exported = Effect.fnUntraced(function*(address: string) {
   const tinker = yield* Tinker.Tinker
   const { saveWeightsExternal } = yield* tinker.createTrainingClientFromState(address)
@@ -117,9 +117,8 @@ const inFolder = (folder: string) => (error: PlatformError.PlatformError) =>
   Effect.fail(new RunStore.RunError({ run: folder, detail: FileFailure.describe("it", error) }))
 
 /**
- * Writes the files of a training checkpoint, or of external weights, into a folder of their own, which is there once all of them
- * have come; gives the folder and their bytes. A training checkpoint is exported as external weights for that, in a session of
- * its own.
+ * Downloads a training checkpoint or external weights into a new folder, which appears once all files have arrived. Returns the folder and
+ * its bytes. A training checkpoint is first exported as external weights, in its own session.
  */
 export const download = Effect.fnUntraced(function*(address: string, { force, output, ...flags }: Options) {
   const fs = yield* FileSystem.FileSystem

@@ -1,4 +1,4 @@
-/** Checkpoints in a table. */
+/** Prints checkpoints as a table, or as JSON records. */
 import type { RestClient } from "@effect-rl/tinker"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -10,13 +10,13 @@ import * as Untrusted from "../terminal/Untrusted.ts"
 export interface Line {
   readonly path: string
   readonly kind: string
-  /** Milliseconds since 1970. */
+  /** When the checkpoint was saved, in milliseconds since 1970. */
   readonly at: number
-  /** Undefined if the size is unknown or the files are gone. */
+  /** The checkpoint's size; undefined if it is unknown or the files are gone. */
   readonly bytes: number | undefined
-  /** Milliseconds since 1970; null for a checkpoint that does not expire. */
+  /** Milliseconds since 1970; null if the checkpoint does not expire. */
   readonly expiresAt: number | null
-  /** `public` if everybody may use it, `gone` if its files are gone. */
+  /** `public` if everyone may use the checkpoint, `gone` if its files no longer exist. */
   readonly state: "" | "public" | "gone"
 }
 
@@ -33,7 +33,7 @@ export const ofService = (
   state: isPublic ? "public" : ""
 })
 
-/** Paths are long: they stand last, so that the columns before them fit on a terminal. */
+/** Paths are long: they come last, so the columns before them fit on a terminal. */
 const headings = ["type", "bytes", "public", "saved", "kept until", "path"]
 
 const time = (milliseconds: number) =>
@@ -53,7 +53,7 @@ export const checkpoints = (count: number): string => `${count} checkpoint${coun
 
 export const table = (lines: ReadonlyArray<Line>) => Columns.aligned([headings, ...lines.map(cells)])
 
-/** The checkpoints, and how many more the service has. */
+/** Prints the checkpoints, and how many more the service has. */
 export const tell = Effect.fnUntraced(function*(lines: ReadonlyArray<Line>, more = 0) {
   const output = yield* Output
   yield* output.lines(lines.length === 0 ? ["no checkpoints"] : table(lines))
@@ -61,7 +61,7 @@ export const tell = Effect.fnUntraced(function*(lines: ReadonlyArray<Line>, more
   yield* Effect.forEach(lines, (line) => output.record({ type: "checkpoint", ...line }), { discard: true })
 })
 
-/** Says what was done with a checkpoint. */
+/** Reports a completed operation on a checkpoint. */
 export const done = Effect.fnUntraced(function*(what: string, path: string) {
   const output = yield* Output
   yield* output.lines([`${what}: ${Untrusted.show(path)}`])

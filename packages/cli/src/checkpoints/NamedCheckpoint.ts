@@ -1,6 +1,6 @@
 /**
- * A checkpoint as a person names it: `runs/x` is the newest one of a run, `runs/x@10` the one that was saved after its tenth iteration,
- * `runs/x@best` the one with the best evaluation, and `engine://…` or `tinker://…` the one that a run saved at that address.
+ * Checkpoint names on the command line: `runs/x` is a run's newest checkpoint, `runs/x@10` the checkpoint after its tenth iteration,
+ * `runs/x@best` the checkpoint with the best evaluation, and `engine://…` or `tinker://…` the checkpoint that a run saved at that address.
  */
 import { Diagnosis, type Recorded, Story, StoryReader } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
@@ -15,9 +15,9 @@ import * as Folders from "../view/Folders.ts"
 import * as LocalAddress from "./LocalAddress.ts"
 import * as RunCheckpoints from "./RunCheckpoints.ts"
 
-/** There are no weights under the name, or a run does not say of which model they are. */
+/** The name refers to no weights, or its run does not record which model they belong to. */
 export class NoCheckpoint extends Schema.TaggedError<NoCheckpoint>()("NoCheckpoint", {
-  /** The flag that names it. */
+  /** The flag that names the checkpoint. */
   flag: Schema.String,
   run: Schema.String,
   detail: Schema.String
@@ -32,10 +32,10 @@ export const Searched = Context.Reference<string>("@effect-rl/cli/NamedCheckpoin
   defaultValue: () => Folders.usual
 })
 
-/** Whether the text is the address of a checkpoint rather than the name of a run. */
+/** Whether the text is a checkpoint address rather than a run's name. */
 export const isAddress = (text: string) => text.includes("://")
 
-/** The text names neither a run nor the address of a checkpoint that is on this machine. */
+/** The error for a text that names neither a run nor a checkpoint on this machine. */
 export const unknown = (flag: string, text: string) =>
   new NoCheckpoint({
     flag,
@@ -50,9 +50,9 @@ export const unknown = (flag: string, text: string) =>
 export interface NamedCheckpoint {
   readonly run: string
   readonly saved: Recorded.Saved
-  /** The model that was trained; undefined where the run does not name it. */
+  /** The trained model; undefined if the run does not name it. */
   readonly model: string | undefined
-  /** Where the engine keeps the run's checkpoints. */
+  /** The folder in which the engine keeps the run's checkpoints. */
   readonly checkpoints: string
 }
 
@@ -69,15 +69,15 @@ const make = Effect.fnUntraced(function*(run: string, story: Story.Story, saved:
   return named
 })
 
-/** The last part of a name that says which of a run's checkpoints is meant. */
+/** The suffix of a name that selects one of a run's checkpoints. */
 const place = /^(.+)@(\d+|best)$/
 
-/** The run in the name of one of its checkpoints; undefined where the name has no `@`. */
+/** The run in a checkpoint name; undefined if the name has no `@`. */
 export const runIn = (text: string) => place.exec(text)?.[1]
 
 /**
- * The checkpoint at which the first evaluator measured the best, the earliest of several; undefined where no evaluation was made where a
- * checkpoint was saved. Rolling checkpoints do not count: they expire, and have nothing to sample from.
+ * The saved checkpoint with the best result of the first evaluator; the earliest if several are equal. Undefined if no evaluated iteration
+ * has a saved checkpoint. Rolling checkpoints are excluded: they expire, and have no sampler weights.
  */
 const best = (story: Story.Story) => {
   const measured = Diagnosis.heldOut(story)
@@ -102,7 +102,7 @@ const ofBest = Effect.fnUntraced(function*(flag: string, run: string) {
   return yield* new NoCheckpoint({ flag, run: `${run}@best`, detail })
 })
 
-/** The newest checkpoint after the iteration, counted from 1, or of all. */
+/** The newest checkpoint of a run, or the newest after the given iteration, counted from 1. */
 const ofRun = Effect.fnUntraced(function*(flag: string, run: string, iteration: number | undefined) {
   const story = yield* read(run)
   const all = Story.checkpoints(story)
@@ -113,12 +113,12 @@ const ofRun = Effect.fnUntraced(function*(flag: string, run: string, iteration: 
   return yield* new NoCheckpoint({ flag, run, detail: `the run has no checkpoint${others}` })
 })
 
-/** The checkpoint that the run saved at the address, for training or for sampling. */
+/** The run's checkpoint with the given training or sampler address. */
 const savedAt = Effect.fnUntraced(
   function*(run: string, address: string) {
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
-    // The list of checkpoints is short, where the records of a run are not.
+    // The list of checkpoints is short; a run's records may be long.
     const listed = yield* Effect.orElseSucceed(fs.readFileString(path.join(run, "checkpoints.jsonl")), () => "")
     if (!listed.includes(address)) return []
     const story = yield* read(run)
@@ -127,11 +127,11 @@ const savedAt = Effect.fnUntraced(
     )
     return saved === undefined ? [] : [yield* make(run, story, saved)]
   },
-  // A run that cannot be read does not keep the others from being found.
+  // An unreadable run must not stop the search of the other runs.
   Effect.catchTag("RunError", () => Effect.succeed([]))
 )
 
-/** The checkpoint at the address of a run of the searched folder. The engine's addresses repeat: each run keeps its own. */
+/** Searches the runs of the searched folder for an address. Engine addresses are unique only within a run. */
 const ofAddress = Effect.fnUntraced(function*(flag: string, address: string, besides: string | undefined) {
   const runs = yield* Runs.find([yield* Searched])
   const found = yield* Effect.forEach(runs, (run) => savedAt(run, address))
@@ -145,8 +145,8 @@ const ofAddress = Effect.fnUntraced(function*(flag: string, address: string, bes
 })
 
 /**
- * The checkpoint of a run that the text names; undefined where it names no run, or an address that no run has saved except those whose
- * checkpoints lie in the folder `besides`.
+ * The run's checkpoint that the text names. Undefined if the text names no run, or an address that no run has saved. Checkpoints in the
+ * folder `besides` are not searched.
  */
 export const find = Effect.fnUntraced(function*(text: string, flag = "--checkpoint", besides?: string) {
   const fs = yield* FileSystem.FileSystem

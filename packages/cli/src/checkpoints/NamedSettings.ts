@@ -1,7 +1,7 @@
 /**
- * Settings that name a checkpoint by its run, such as `runs/x@10` or, in a list, `judge=runs/x@10`, as paths that another run's backend
- * knows. The engine and torch keep each run's checkpoints in the run's own folder: a checkpoint of another run is copied there, so that the
- * new run does not depend on the old one.
+ * Settings that name a checkpoint by its run, such as `runs/x@10` or, in a list, `judge=runs/x@10`, converted to paths that the new run's
+ * backend can load. The engine and torch keep checkpoints in each run's folder, so another run's checkpoint is copied, and the new run does
+ * not depend on the old run.
  */
 import { Setting } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
@@ -13,20 +13,20 @@ import * as CopiedCheckpoint from "./CopiedCheckpoint.ts"
 import * as LocalAddress from "./LocalAddress.ts"
 import * as NamedCheckpoint from "./NamedCheckpoint.ts"
 
-/** The backend that is to find the checkpoints, and where it keeps them. */
+/** The backend that will load the checkpoints, and the folder in which it keeps them. */
 export interface Target extends Pick<Backend.Options, "checkpoints"> {
   readonly backend: Backend.Name
-  /** Whether it shares that folder with the stages before it. */
+  /** Whether the run is a pipeline stage that shares this folder with earlier stages. */
   readonly isStage: boolean
 }
 
-/** The beginning of the addresses that a backend knows. */
+/** The prefix of addresses that a backend can load. */
 const schemeOf = (backend: Backend.Name) => {
   if (LocalAddress.hasFolders(backend)) return LocalAddress.scheme(backend)
   return backend === "tinker" ? "tinker://" : "scripted://"
 }
 
-/** Whether the folder holds the checkpoint at an address of this machine. */
+/** Whether the folder contains the checkpoint at a local address. */
 const isIn = Effect.fnUntraced(function*(checkpoints: string, address: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -36,14 +36,14 @@ const isIn = Effect.fnUntraced(function*(checkpoints: string, address: string) {
   )
 })
 
-/** The checkpoint that the text names by a run, and its address; undefined where the text itself is what the backend knows. */
+/** The checkpoint that the text names by a run, and its address; undefined if the backend can load the text itself. */
 const find = Effect.fnUntraced(function*(
   setting: Setting.Setting,
   flag: string,
   text: string,
   { backend, checkpoints, isStage }: Target
 ) {
-  // A stage is given the addresses of stages before it, with which it shares the folder.
+  // A stage may receive an address of an earlier stage, with which it shares the folder.
   const isShared = LocalAddress.isLocal(text) && isStage && (yield* isIn(checkpoints, text))
   const found = isShared ? undefined : yield* NamedCheckpoint.find(text, flag, checkpoints)
   if (found === undefined) {
@@ -70,10 +70,10 @@ const pathOf = Effect.fnUntraced(function*(setting: Setting.Setting, flag: strin
 
 type Given = Readonly<Record<string, unknown>>
 
-/** A name in a list, and the checkpoint behind its "=". */
+/** A list entry: a name, `=` and a checkpoint. */
 const named = /^([^=]*=)(.+)$/s
 
-/** Whether the setting is a list of names that may have checkpoints behind them. */
+/** Whether the setting is a list of names that may have checkpoints after `=`. */
 const hasCheckpoints = ({ kind, weights }: Setting.Setting) => kind === "texts" && weights !== undefined
 
 const settingOf = ({ fields }: Setting.Struct, name: string) => {
@@ -81,7 +81,7 @@ const settingOf = ({ fields }: Setting.Struct, name: string) => {
   return field === undefined ? undefined : Setting.of(field)
 }
 
-/** The given settings, each text that may name a checkpoint being replaced; in a list that is the text behind a name and its "=". */
+/** Replaces each setting that may name a checkpoint; in a list, only the text after `name=`. */
 const replaced = Effect.fnUntraced(function*<E, R>(
   struct: Setting.Struct,
   given: Given,
@@ -105,11 +105,11 @@ const replaced = Effect.fnUntraced(function*<E, R>(
   return Object.fromEntries(settings)
 })
 
-/** The given settings, with the paths of the checkpoints that they name by a run. */
+/** Replaces the checkpoints that the settings name by a run with paths that the backend can load. */
 export const resolve = (struct: Setting.Struct, given: Given, target: Target) =>
   replaced(struct, given, (setting, flag, text) => pathOf(setting, flag, text, target))
 
-/** The settings with the names of lists alone, without the checkpoints behind them. */
+/** The settings with the checkpoints in lists removed, so only the names remain. */
 const alone = (struct: Setting.Struct, given: Given): Given =>
   Object.fromEntries(
     Object.entries(given).map(([name, value]) => {
@@ -121,8 +121,8 @@ const alone = (struct: Setting.Struct, given: Given): Given =>
   )
 
 /**
- * The given settings for a plan, which copies no checkpoint and asks no model: those of lists are left out, and their names stand alone. Fails
- * where training would not find a checkpoint; a stage is planned before there are those of the stages before it.
+ * The settings for a plan, which copies no checkpoint and asks no model: list entries keep only their names. Fails if training would not
+ * find a checkpoint. A pipeline stage is not checked, because the checkpoints of earlier stages do not exist yet.
  */
 export const planned = (struct: Setting.Struct, given: Given, target: Target) =>
   Effect.as(

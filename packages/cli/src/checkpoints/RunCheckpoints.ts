@@ -1,4 +1,4 @@
-/** The checkpoints of a run in its own folder, where the engine keeps them. */
+/** The checkpoints that the engine keeps in a run's folder. */
 import { InvalidOption, RunStore } from "@effect-rl/core"
 import { Story, StoryReader } from "@effect-rl/core/records"
 import { FileFailure, RunDirectory } from "@effect-rl/files"
@@ -9,7 +9,7 @@ import * as Path from "effect/Path"
 import * as RunFolder from "../train/RunFolder.ts"
 import type * as Listing from "./Listing.ts"
 
-/** Whether there is a run in the folder. */
+/** Whether the folder contains a run. */
 export const isRun = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -18,7 +18,7 @@ export const isRun = Effect.fnUntraced(function*(folder: string) {
 
 const saved = (run: string) => Effect.map(Effect.flatMap(RunDirectory.open(run), StoryReader.read), Story.checkpoints)
 
-/** The folder of a checkpoint that lies on this machine; undefined for one on a service. */
+/** The local folder of a checkpoint; undefined for a service's checkpoint. */
 export const folderOf = Effect.fnUntraced(function*(run: string, address: string) {
   const path = yield* Path.Path
   const [, place] = /^(?:engine|torch|tinker):\/\/([\w./-]+)$/.exec(address) ?? []
@@ -26,7 +26,7 @@ export const folderOf = Effect.fnUntraced(function*(run: string, address: string
   return path.join(yield* RunFolder.checkpoints(run), ...place.split("/"))
 })
 
-/** Bytes of the files in a folder; undefined where it is gone. */
+/** Total bytes of a folder's files; undefined if the folder does not exist. */
 const bytesIn = Effect.fnUntraced(function*(folder: string | undefined) {
   if (folder === undefined) return undefined
   const fs = yield* FileSystem.FileSystem
@@ -39,7 +39,7 @@ const bytesIn = Effect.fnUntraced(function*(folder: string | undefined) {
   return sizes.reduce((sum, size) => sum + size, 0)
 }, Effect.orElseSucceed(() => undefined))
 
-/** The checkpoints that the run's records name, with the size of those that still exist. */
+/** The checkpoints that the run's records name, with the sizes of those that still exist. */
 export const list = Effect.fnUntraced(function*(run: string) {
   const records = yield* saved(run)
   return yield* Effect.forEach(
@@ -56,7 +56,9 @@ export const list = Effect.fnUntraced(function*(run: string) {
 
 const refused = (found: string, expected: string) => new InvalidOption.InvalidOption({ field: "path", found, expected })
 
-/** Deletes the weights and the sampler's weights of a checkpoint. The newest stays: the run could not be resumed without it. */
+/**
+ * Deletes a checkpoint's training weights and sampler weights. The newest checkpoint is kept, because the run could not resume without it.
+ */
 export const remove = Effect.fnUntraced(function*(run: string, address: string) {
   const fs = yield* FileSystem.FileSystem
   const records = yield* saved(run)

@@ -1,17 +1,17 @@
-/** The checkpoints that a service keeps. */
+/** The checkpoints on a Tinker service. */
 import { RestClient } from "@effect-rl/tinker"
 import * as Effect from "effect/Effect"
 
-/** Checkpoints per request: services answer slowly, but allow long pages. */
+/** Checkpoints per request. Services respond slowly but allow long pages. */
 const page = 1000
 
-/** The checkpoints of a run, and how many others it has. */
+/** One page of a run's checkpoints, and how many more the run has. */
 export const ofRun = Effect.fnUntraced(function*(run: string) {
   const rest = yield* RestClient.RestClient
   return { checkpoints: (yield* rest.listCheckpoints(run)).checkpoints, more: 0 }
 })
 
-/** The newest of every run, at most this many, and how many more there are. */
+/** The newest checkpoints of all runs, at most `limit`, and how many more there are. */
 export const newest = Effect.fnUntraced(function*(limit: number) {
   const rest = yield* RestClient.RestClient
   const first = yield* rest.listUserCheckpoints({ limit: Math.min(page, limit) })

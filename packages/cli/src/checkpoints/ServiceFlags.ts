@@ -1,4 +1,4 @@
-/** Which Tinker service is asked. */
+/** Flags that select a Tinker service. */
 import type { Tinker } from "@effect-rl/core"
 import { CredentialCommand, type RestClient, type SamplerHandles, TinkerHttp } from "@effect-rl/tinker"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -36,11 +36,11 @@ const optionsOf = ({ baseUrl }: Flags) =>
 
 const network = Layer.merge(NodeHttpClient.layerUndici, CredentialCommand.layer)
 
-/** Provides the REST client of the service, with `TINKER_API_KEY` and the other variables of the environment. */
+/** Provides the service's REST client, configured by the flags, `TINKER_API_KEY` and the other environment variables. */
 export const provide = <A, E, R>(effect: Effect.Effect<A, E, R | RestClient.RestClient>, flags: Flags) =>
   Effect.provide(effect, Layer.provide(Layer.unwrap(Effect.map(optionsOf(flags), TinkerHttp.layerRest)), network))
 
-/** Provides a session of the service as well, to train in it. */
+/** Provides the REST client and a session of the service, for training. */
 export const provideSession = <A, E, R>(
   effect: Effect.Effect<A, E, R | RestClient.RestClient | SamplerHandles.SamplerHandles | Tinker.Tinker>,
   flags: Flags
@@ -50,7 +50,7 @@ const expected = "a time such as \"7 days\", or \"never\""
 
 const parse = Schema.decodeUnknownOption(Schema.DurationFromString)
 
-/** A time such as `7 days`; none for `never`. */
+/** Parses a duration such as `7 days`; none for `never`. */
 export const timeToLive = (text: string) =>
   text === "never"
     ? Effect.succeedNone

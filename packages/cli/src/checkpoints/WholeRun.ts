@@ -1,11 +1,11 @@
-/** The run of a folder, for verbs that read a run from its beginning to its end. */
+/** Opens runs for verbs that read a run from beginning to end. */
 import { InvalidOption } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as NamedCheckpoint from "./NamedCheckpoint.ts"
 import * as RunCheckpoints from "./RunCheckpoints.ts"
 
-/** Opens the run in the folder; the name of a checkpoint is refused. */
+/** Opens the run in the folder; rejects a checkpoint's name. */
 export const open = Effect.fnUntraced(function*(text: string) {
   const run = NamedCheckpoint.runIn(text) ?? ""
   const isOfRun = !(yield* RunCheckpoints.isRun(text)) && (yield* RunCheckpoints.isRun(run))

@@ -1,4 +1,4 @@
-/** `effect-rl compare LEFT RIGHT`: two runs, or two sets of seeds, on the held-out problems that both attempted. */
+/** `effect-rl compare LEFT RIGHT`: compares two runs, or two sets of seeds, on the held-out problems that both attempted. */
 import { Compare } from "@effect-rl/core"
 import { Verdict } from "@effect-rl/core/evaluation"
 import { Divergence } from "@effect-rl/core/records"
@@ -34,7 +34,7 @@ const flags = {
   json: Flag.Boolean("json").pipe(Flag.withDescription("Write JSON records in place of text"), Flag.withDefault(false))
 }
 
-/** The runs in these folders, or in the folders of their seeds. */
+/** The runs in the named folders, or in the folders of their seeds. */
 const sideOf = Effect.fnUntraced(function*(name: string) {
   const folders = yield* Effect.forEach(name.split(","), SweepFolder.seeds)
   const runs = yield* Effect.forEach(
@@ -56,7 +56,7 @@ const compareRuns = Effect.fnUntraced(function*({ at, ...names }: Options) {
   const [left, right] = [yield* sideOf(names.left), yield* sideOf(names.right)]
   const losses = Option.isNone(at) ? Compare.losses(left, right) : []
   const paired = Effect.fromResult(Compare.runs(left, right, Option.getOrUndefined(at)))
-  // Runs on examples have no attempts to pair.
+  // Supervised runs have no attempts to pair.
   const compared = yield* losses.length > 0
     ? Effect.orElseSucceed(paired, (): ReadonlyArray<Compare.Comparison> => [])
     : paired

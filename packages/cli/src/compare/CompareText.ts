@@ -1,4 +1,4 @@
-/** A comparison in words. */
+/** Comparisons of runs as text. */
 import type { Compare } from "@effect-rl/core"
 import { Verdict } from "@effect-rl/core/evaluation"
 import type { Divergence } from "@effect-rl/core/records"
@@ -17,7 +17,7 @@ const problemsLine = ({ better, equal, left, problems, right, worse }: Compare.C
   return ["problems", `${problems} ${of}: ${better} better, ${worse} worse, ${equal} the same`]
 }
 
-/** The comparison by one evaluator, its verdict first. */
+/** One evaluator's comparison, verdict first. */
 export const comparison = (compared: Compare.Comparison, style: Style): ReadonlyArray<string> => {
   const { difference, evaluator, high, left, low, right } = compared
   const { better, text } = Verdict.of(compared)
@@ -38,7 +38,7 @@ export const comparison = (compared: Compare.Comparison, style: Style): Readonly
 
 const lossLine = (side: Compare.LossSide) => [side.name, `${Quantity.fixed(side.mean, 3)} ${Verdict.standing(side)}`]
 
-/** The comparison by a held-out loss or margin, its verdict first. */
+/** The comparison of a held-out loss or margin, verdict first. */
 export const loss = (compared: Compare.LossComparison, style: Style): ReadonlyArray<string> => {
   const { difference, evaluator, high, left, low, metric, right } = compared
   const { better, text } = Verdict.ofLoss(compared)
@@ -62,20 +62,20 @@ const longest = 40
 
 const textOf = (value: Divergence.Difference["left"]) => value === undefined ? "–" : JSON.stringify(value)
 
-/** The value with fractions of four digits. */
+/** The value with its fractions rounded to four digits. */
 const roundedText = (value: Divergence.Difference["left"]) =>
   value === undefined ?
     "–" :
     JSON.stringify(value, (_, part: unknown) =>
       typeof part === "number" && !Number.isInteger(part) ? Number(part.toPrecision(4)) : part)
 
-/** Both sides with four digits, or with all of them where the values differ in later ones alone. */
+/** Both values with four digits, or with all digits if they are equal after rounding. */
 const textsOf = ({ left, right }: Pick<Divergence.Difference, "left" | "right">) => {
   const [one, other] = [roundedText(left), roundedText(right)]
   return one === other ? [textOf(left), textOf(right)] as const : [one, other] as const
 }
 
-/** Long values, such as lists of updates, are cut around what differs: the page of the comparison shows more of them. */
+/** Cuts a long value, such as a list of updates, around the difference. The comparison page shows more of it. */
 const cut = (text: string, other: string) => {
   if (text.length <= longest) return text
   const at = text.split("").findIndex((letter, index) => letter !== other[index])
@@ -91,7 +91,7 @@ const rows = (differences: ReadonlyArray<Divergence.Difference>) =>
     return [field, cut(left, right), cut(right, left)]
   })).map((line) => `  ${Untrusted.show(line)}`)
 
-/** What is configured differently in the first run of each side. */
+/** Lines for the settings in which the first runs of the two sides differ. */
 export const configuration = (differences: ReadonlyArray<Divergence.Difference>, style: Style): ReadonlyArray<string> =>
   differences.length === 0
     ? [style.bold("configured alike")]
@@ -99,7 +99,7 @@ export const configuration = (differences: ReadonlyArray<Divergence.Difference>,
 
 const shown = 5
 
-/** The first record in which the first runs of both sides differ. */
+/** Lines for the first record in which the first runs of the two sides differ. */
 export const divergence = (first: Divergence.Divergence | undefined, style: Style): ReadonlyArray<string> => {
   if (first === undefined) return [style.bold("no record differs")]
   const { differences, evaluator, iteration, key, record } = first

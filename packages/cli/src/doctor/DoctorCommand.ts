@@ -1,4 +1,4 @@
-/** `effect-rl doctor`: whether a backend, a model, its tokenizer and its renderer work together, and where code of a model can run. */
+/** `effect-rl doctor`: checks that a backend, a model, its tokenizer and its renderer work together, and lists the available sandboxes. */
 import { LocalProvider } from "@effect-rl/sandbox"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
@@ -17,7 +17,7 @@ import * as RunLogger from "../terminal/RunLogger.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 import * as Examination from "./Examination.ts"
 
-/** Something does not work: what fails is said, and what follows from it is not tried. */
+/** A check failed. Checks that depend on it were skipped. */
 export class NotWell extends Schema.TaggedError<NotWell>()("NotWell", {
   check: Schema.String
 }) {

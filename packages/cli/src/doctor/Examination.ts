@@ -12,7 +12,7 @@ import * as Quantity from "../terminal/Quantity.ts"
 
 export interface Result {
   readonly check: string
-  /** `differs` if a run is possible, but the backend lacks something that backends may promise. */
+  /** `differs` if a run is possible, but the backend lacks an optional feature. */
   readonly outcome: "works" | "differs" | "fails"
   readonly detail: string
 }
@@ -35,7 +35,7 @@ const words: Readonly<Record<Capabilities.Seeds, string>> = {
   sample: "seeds of samples"
 }
 
-/** The providers of sandboxes that hold on this machine, and what the others lack. */
+/** Checks which sandbox providers work on this machine, and what the others lack. */
 export const sandboxes = (findings: ReadonlyArray<LocalProvider.Finding>): Result => {
   const detail = findings.map(({ lacks, provider }) => `${provider}: ${lacks ?? "holds"}`).join("; ")
   const holds = findings.some(({ lacks, onlyNamed }) => lacks === undefined && onlyNamed !== true)
@@ -72,14 +72,14 @@ const tryLogprobs = Effect.fnUntraced(function*(client: SamplingClient.SamplingC
   return unknown < 0 ? works(`of ${values.length} prompt tokens`) : fails(`none for prompt token ${unknown + 1}`)
 })
 
-/** The model as the recipe has it, with the renderer that it chose. */
+/** Loads the model with the recipe's configuration and renderer. */
 const tryRecipe = Effect.fnUntraced(function*(recipe: NamedRecipe.NamedRecipe, { model }: Subject.Subject) {
   const task = yield* NamedRecipe.task(recipe, model)
   yield* task.check
   return [works(`${recipe.name}: its options are in order`), task.model] as const
 })
 
-/** Runs the checks up to the first that fails, and returns that one; `tell` receives each result. */
+/** Runs the checks up to the first failure, and returns that failure; `tell` receives each result. */
 export const run = Effect.fnUntraced(function*<TE, TR>(
   subject: Subject.Subject,
   recipe: NamedRecipe.NamedRecipe | undefined,
@@ -88,7 +88,7 @@ export const run = Effect.fnUntraced(function*<TE, TR>(
   const tinker = yield* Tinker.Tinker
   let failed: Result | undefined
 
-  /** Runs one check unless an earlier one failed; returns the checked value if it works. */
+  /** Runs one check unless an earlier check failed. Returns the checked value on success. */
   const attempt = Effect.fnUntraced(function*<A, E, R>(
     check: string,
     work: Effect.Effect<readonly [Omit<Result, "check">, A], E, R>

@@ -1,4 +1,4 @@
-/** `effect-rl eval NAME`: measures a model, or a checkpoint, on a benchmark or on the held-out problems of a recipe. */
+/** `effect-rl eval NAME`: evaluates a model or a checkpoint on a benchmark, or on a recipe's held-out problems. */
 import { Hub } from "@effect-rl/files"
 import { AgentProgram, Benchmarks, type Recipe, Recipes, TrainingSettings } from "@effect-rl/recipes"
 import * as Argument from "effect/cli/Argument"
@@ -70,7 +70,7 @@ const flags = {
   unsafeHost: UnsafeHostFlag.flag
 }
 
-/** The settings of a recipe beside those of its training and those that have flags of this command. */
+/** A recipe's own settings: those that neither concern training nor have flags of this command. */
 const settingsOf = ({ settings }: Pick<Recipe.Recipe, "settings">) =>
   Object.fromEntries(
     Object.entries(SettingFlags.of(settings)).filter(([name]) =>
@@ -102,8 +102,8 @@ const evaluate = (settings: ReturnType<typeof SettingFlags.of>) =>
   )
 
 /**
- * The command, which has the settings of an agent where the arguments name one, or those of the recipe of a module of one's own, which `train`
- * has by the same names.
+ * Makes the command. It has the settings of an agent if the arguments name one, or of the recipe in a user's module, under the same names
+ * as in `train`.
  */
 export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
   if (AgentArguments.isGiven(args)) return evaluate(settingsOf(AgentProgram.program))

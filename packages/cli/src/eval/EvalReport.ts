@@ -1,14 +1,14 @@
-/** What an evaluation found, for people and for programs. */
+/** Evaluation results as text and as JSON. */
 import type { Evaluator } from "@effect-rl/core"
 import { Proportion } from "@effect-rl/core/evaluation"
 import { GroupResult } from "@effect-rl/core/program"
 import type { Style } from "../terminal/Style.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 
-/** One sampled answer to a question that the environment reports. */
+/** One sampled answer to a question that the environment logged. */
 export interface Answer {
   readonly evaluation: string
-  /** Counted from 0. */
+  /** The question's index, counted from 0. */
   readonly question: number
   readonly attempt: number
   readonly prompt: string
@@ -27,7 +27,7 @@ export const answers = ({ groups, name }: Evaluator.Evaluation): ReadonlyArray<A
     })
   )
 
-/** The numbers of an evaluation, those of `pass@k` with their interval. */
+/** An evaluation's numbers; each `pass@k` with its confidence interval. */
 export const record = ({ groups, metrics, name }: Evaluator.Evaluation): Readonly<Record<string, string | number>> => {
   const answered = groups.filter((group) => !GroupResult.isSkipped(group)).length
   const own = Object.entries(metrics).map(([metric, value]) => [metric.slice(name.length + 1), value] as const)
@@ -41,7 +41,7 @@ export const record = ({ groups, metrics, name }: Evaluator.Evaluation): Readonl
 
 const percent = (value: number) => `${(100 * value).toFixed(1)} %`
 
-/** A line for a share with its interval. */
+/** A line for a share with its confidence interval. */
 const share = (numbers: Readonly<Record<string, string | number>>, metric: string) => {
   const [value, low, high] = [numbers[metric], numbers[`${metric}_low`], numbers[`${metric}_high`]]
   if (typeof value !== "number") return []
@@ -51,7 +51,7 @@ const share = (numbers: Readonly<Record<string, string | number>>, metric: strin
   return [`${metric.padEnd(10)} ${percent(value)}${interval}`]
 }
 
-/** Measurements without sampled answers, such as a likelihood. */
+/** Measurements that need no sampled answers, such as a likelihood. */
 const measurements = (numbers: Readonly<Record<string, string | number>>) =>
   Object.entries(numbers).flatMap(([metric, value]) =>
     typeof value === "number" ? [`${metric.padEnd(10)} ${Number.isInteger(value) ? value : value.toFixed(4)}`] : []

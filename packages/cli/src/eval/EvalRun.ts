@@ -51,7 +51,7 @@ const measure = Effect.fnUntraced(function*(subject: Subject.Subject, flags: Fla
   }
 }, Effect.scoped)
 
-/** Measures and reports. */
+/** Evaluates the model or checkpoint, and prints the report. */
 export const run = Effect.fn("EvalRun.run")(function*(flags: Flags) {
   const subject = yield* Subject.resolve(flags.model, flags.checkpoint, yield* Evaluators.usualModel(flags.name))
   const needs = yield* Evaluators.needs(flags.name)

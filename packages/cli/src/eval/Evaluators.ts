@@ -1,4 +1,4 @@
-/** The evaluators behind a name: a benchmark's, or those of a recipe. */
+/** Evaluators by name: those of a benchmark, or of a recipe. */
 import { type ChatModel, InvalidOption } from "@effect-rl/core"
 import { Suggestion } from "@effect-rl/core/program"
 import { Benchmark, Benchmarks, type Recipe } from "@effect-rl/recipes"
@@ -21,11 +21,11 @@ export interface Options {
   readonly seed: number
   /** Settings of a recipe. */
   readonly settings: Readonly<Record<string, unknown>>
-  /** Where the checkpoints have to be that the settings name by a run. */
+  /** The backend and folder for checkpoints that the settings name by a run. */
   readonly target: NamedSettings.Target
 }
 
-/** No evaluator has that name, or it has no questions. */
+/** No benchmark or recipe has the name, or it has no questions. */
 export class NothingToMeasure extends Schema.TaggedError<NothingToMeasure>()("NothingToMeasure", {
   evaluation: Schema.String,
   detail: Schema.String
@@ -105,18 +105,18 @@ const ofRecipe = Effect.fnUntraced(function*(
   return task.evaluators
 })
 
-/** The recipe of a name or of a module. A benchmark goes before a recipe of the same name. */
+/** Finds a recipe by its name or module. A benchmark takes precedence over a recipe of the same name. */
 const recipeOf = Effect.fnUntraced(function*(name: string) {
   return Option.isSome(Benchmarks.byName(name)) ? undefined : yield* NamedRecipe.find(name)
 })
 
-/** The model that a recipe trains on the engine unless another is named. */
+/** The model that the engine trains for a recipe by default. */
 export const usualModel = Effect.fnUntraced(function*(name: string) {
   const recipe = yield* recipeOf(name)
   return recipe === undefined ? undefined : yield* NamedRecipe.usualModel(recipe)
 })
 
-/** What the benchmark or the recipe of a name needs: whether it runs code which a model wrote, or starts programs. */
+/** Whether the benchmark or recipe runs model-written code or starts programs. */
 export const needs = Effect.fnUntraced(function*(name: string) {
   const benchmark = Option.getOrUndefined(Benchmarks.byName(name))
   const measured = benchmark ?? (yield* recipeOf(name))

@@ -7,13 +7,13 @@ import * as NamedCheckpoint from "../checkpoints/NamedCheckpoint.ts"
 
 export interface Subject {
   readonly model: string
-  /** Undefined for the model's own weights. */
+  /** Undefined to use the model's own weights. */
   readonly checkpoint: string | undefined
-  /** Where the engine keeps checkpoints. */
+  /** The folder in which the engine keeps checkpoints. */
   readonly checkpoints: string
 }
 
-/** The model or the checkpoint that is meant; a checkpoint may be named by its run. */
+/** Resolves the flags to a model or a checkpoint, which may be named by its run. */
 export const resolve = Effect.fnUntraced(function*(
   model: Option.Option<string>,
   checkpoint: Option.Option<string>,

@@ -10,7 +10,7 @@ import * as RunFlags from "../train/RunFlags.ts"
 import type { Given } from "../train/TinkerBackend.ts"
 import type { Subject } from "./Subject.ts"
 
-/** `--model`, and its default. */
+/** `--model`, with a default. */
 export const model = (usual: string) =>
   Flag.String("model").pipe(
     Flag.withMetavar("name"),
@@ -18,7 +18,7 @@ export const model = (usual: string) =>
     Flag.optional
   )
 
-/** The sections of the help that these flags are in. */
+/** Help sections for these flags. */
 export const sections: ReadonlyArray<Help.Section> = [
   { title: "Backend", flags: ["workers", ...TorchFlags.names, "base-url", "server"] }
 ]
@@ -40,7 +40,7 @@ export const flags = {
   json: RunFlags.flags.json
 }
 
-/** What the flags say. */
+/** The flags' values. */
 export interface Flags extends Omit<Given, "allowUnmaskedLoss">, TorchFlags.Given {
   readonly model: Option.Option<string>
   readonly checkpoint: Option.Option<string>
@@ -49,7 +49,7 @@ export interface Flags extends Omit<Given, "allowUnmaskedLoss">, TorchFlags.Give
   readonly json: boolean
 }
 
-/** The backend that has the subject. It is not trained, so that no loss can be counted wrongly. */
+/** The backend for the subject. The subject is only sampled, so no loss settings apply. */
 export const backend = ({ checkpoints, model }: Subject, { backend, workers, ...given }: Flags) =>
   Layer.provideMerge(
     Backend.layer(backend, {

@@ -1,4 +1,4 @@
-/** The secret of a cluster, from the environment: a flag would show it to everybody who lists processes. */
+/** The cluster's secret, read from the environment. A flag would be visible to everyone who lists processes. */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 
 const variable = "EFFECT_RL_CLUSTER_SECRET"
 
-/** The environment has no secret for the cluster. */
+/** The environment variable for the cluster's secret is not set. */
 export class NoSecret extends Schema.TaggedError<NoSecret>()("NoSecret", {}) {
   override get message() {
     return `${variable} is not set: give the run and each of its workers the same text that no stranger knows`

@@ -1,4 +1,4 @@
-/** `--executor`: where the groups of a run are rolled out. */
+/** `--executor`: selects where the groups of a run are rolled out. */
 import type { JoinError } from "@effect-rl/cluster"
 import { RunStore } from "@effect-rl/core"
 import * as Flag from "effect/cli/Flag"
@@ -9,7 +9,7 @@ import * as Redacted from "effect/Redacted"
 import type { WorkerError } from "effect/workers/WorkerError"
 import * as ClusterSecret from "./ClusterSecret.ts"
 
-/** Threads of this process, or the workers that have joined a database. */
+/** Threads of this process, or workers that have joined through a database. */
 export type ExecutorFlag =
   | { readonly _tag: "Threads"; readonly threads: number }
   | { readonly _tag: "Postgres"; readonly database: Redacted.Redacted }
@@ -33,7 +33,7 @@ export const flag = Flag.String("executor").pipe(
   Flag.optional
 )
 
-/** The file of a thread: a source, a compiled module, or the bundle beside the command's. */
+/** The file that a thread runs: a source file, a compiled module, or the bundle beside the command's bundle. */
 const threadFile = (url: string) =>
   new URL(
     url.endsWith(".ts") ? "../worker/thread.ts" : url.endsWith(".mjs") ? "../thread.mjs" : "../worker/thread.js",
@@ -57,7 +57,7 @@ const cluster = (database: Redacted.Redacted) =>
 const onlyRead = (run: string) =>
   new RunStore.RunError({ run, detail: "only its driver writes it", reason: "superseded" })
 
-/** The cluster, and the store of a run in its database for those who read it. */
+/** The cluster, and a run store in its database for processes that read the run. */
 export const runLayer = (database: Redacted.Redacted, run: string) =>
   Layer.unwrap(Effect.gen(function*() {
     const { PostgresCluster, RunDatabase } = yield* Effect.promise(() => import("@effect-rl/cluster"))
@@ -70,11 +70,11 @@ export const runLayer = (database: Redacted.Redacted, run: string) =>
   }))
 
 interface Options {
-  /** Whether the programs of agents may run outside of a sandbox. */
+  /** Whether agents' programs may run outside of a sandbox. */
   readonly unsafeHost: boolean
 }
 
-/** Only the one asked for is loaded. */
+/** The selected executor. Only its modules are loaded. */
 export const layer = (
   executor: ExecutorFlag,
   options: Options

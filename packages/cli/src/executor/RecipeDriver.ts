@@ -1,4 +1,4 @@
-/** The driver of a recipe's run at a worker: it trains, and has the groups rolled out by all workers of the cluster. */
+/** Drives a recipe's run on a worker: the driver trains, and all workers of the cluster roll out its groups. */
 import { CheckpointDatabase, ClusterExecutor, RunDriver } from "@effect-rl/cluster"
 import { GroupSource, Prices, RunOptions } from "@effect-rl/core/program"
 import { Launch } from "@effect-rl/core/records"
@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import { SentProgram, source } from "./SentProgram.ts"
 import * as SentTask from "./SentTask.ts"
 
-/** A run as it is sent to its driver. */
+/** A run in the form in which it is sent to its driver. */
 export const SentRun = Schema.Struct({
   program: SentProgram,
   launch: Launch.Launch,
@@ -36,7 +36,7 @@ const train = (options: SentTask.Options) =>
     )
   }, Effect.scoped)
 
-/** Makes this process drive runs that the cluster gives it. */
+/** Lets this process drive runs that the cluster assigns to it. */
 export const layer = (options: SentTask.Options) =>
   Layer.unwrap(Effect.gen(function*() {
     const driven = train(options)

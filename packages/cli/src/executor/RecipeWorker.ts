@@ -1,4 +1,4 @@
-/** The tasks of a worker: recipes with settings, put together when the first of their groups comes. */
+/** A worker's tasks: recipes with their settings. Each task is opened when its first group arrives. */
 import { type Executor, GroupSource, RolloutTask, TaskRegistry } from "@effect-rl/core/program"
 import type { CheckpointStore } from "@effect-rl/files"
 import { RecipeTask } from "@effect-rl/recipes"
@@ -11,17 +11,17 @@ import * as Scope from "effect/Scope"
 import { SentProgram } from "./SentProgram.ts"
 import * as SentTask from "./SentTask.ts"
 
-/** A program that no group came of for this time is closed: its models may need much memory. */
+/** A program is closed after it has received no group for this time, because its models may need much memory. */
 const idleTimeToLive = "10 minutes"
 
 const Program = Schema.fromJsonString(SentProgram)
 
 export interface Options extends SentTask.Options {
-  /** The checkpoints of a run that is kept in the cluster's database. */
+  /** The checkpoints of a run that the cluster's database stores. */
   readonly checkpointsOf?: (run: string) => Effect.Effect<CheckpointStore.CheckpointStore, never, Scope.Scope>
 }
 
-/** Opens a program, given as JSON, for as long as the scope is open. */
+/** Opens a program, given as JSON, until the scope closes. */
 const open = ({ checkpointsOf, ...options }: Options) =>
   Effect.fnUntraced(function*(json: string) {
     const program = yield* Schema.decodeEffect(Program)(json)
@@ -34,14 +34,14 @@ const open = ({ checkpointsOf, ...options }: Options) =>
 
 const decode = Schema.decodeUnknownEffect(GroupSource.Payload)
 
-/** The recipes that this process has, those of modules too. */
+/** The recipes that this process can run, including those of modules. */
 export const layer = (options: Options) => {
   const opened = open(options)
   return Layer.effect(
     TaskRegistry.TaskRegistry,
     Effect.gen(function*() {
       const own = yield* Effect.context<Effect.Services<ReturnType<typeof opened>>>()
-      // A program outlives the group that it is opened for, so it must not keep that group's log and metering.
+      // A program outlives the group for which it is opened, so it must not use that group's log and metering.
       const apart = (inner: Context.Context<Scope.Scope>) =>
         Context.add(own, Scope.Scope, Context.get(inner, Scope.Scope))
       const programs = yield* RcMap.make({

@@ -1,4 +1,4 @@
-/** A run's recipe, settings and backend in the form in which workers get them. */
+/** A run's recipe, settings and backend as they are sent to workers. */
 import { RunRecord } from "@effect-rl/core"
 import type { GroupSource } from "@effect-rl/core/program"
 import { type Recipe, RecipeTask } from "@effect-rl/recipes"
@@ -11,21 +11,21 @@ import type { Own } from "../train/OwnRecipe.ts"
 
 export const SentProgram = Schema.Struct({
   version: Schema.String,
-  /** The name of a recipe that comes with effect-rl, or the path of a module as the run was given it. */
+  /** The name of a built-in recipe, or the module path with which the run was started. */
   recipe: Schema.String,
-  /** The hash of the module's text. */
+  /** A hash of the module's text. */
   code: Schema.optionalKey(Schema.String),
   model: Schema.String,
   settings: Schema.Record(Schema.String, Schema.Json),
   backend: Schema.Struct({
     name: Schema.Literals(Backend.names),
-    /** The folder of checkpoints, which the worker has at the same path. */
+    /** The checkpoint folder. Workers find it at the same path. */
     checkpoints: Schema.String,
     baseUrl: Schema.optionalKey(Schema.String),
     server: Schema.optionalKey(Schema.Literals(Backend.servers)),
     allowUnmaskedLoss: Schema.Boolean
   }),
-  /** The run in the cluster's database, which then has its checkpoints in place of the folder. */
+  /** The run's name in the cluster's database, which then stores the checkpoints instead of the folder. */
   run: Schema.optionalKey(Schema.String)
 })
 export type SentProgram = typeof SentProgram.Type
@@ -38,11 +38,11 @@ export interface Options {
   readonly settings: Readonly<Record<string, unknown>>
   readonly backend: Backend.Name
   readonly given: Backend.Options
-  /** The run's name in the cluster's database, where it is kept there. */
+  /** The run's name in the cluster's database, if the run is stored there. */
   readonly run?: string | undefined
 }
 
-/** The program of a run with these options. */
+/** The program of a run, in the form in which workers receive it. */
 export const make = Effect.fnUntraced(function*({ backend, given, own, recipe, run, settings }: Options) {
   const path = yield* Path.Path
   const { checkpoints, model, service: { allowUnmaskedLoss, baseUrl, server } } = given

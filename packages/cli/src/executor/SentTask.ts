@@ -1,4 +1,4 @@
-/** A program that was sent, put together in this process: its backend, the services of its recipe and its task. */
+/** Builds a received program in this process: its backend, its recipe's services and its task. */
 import { ChatModel, RunRecord } from "@effect-rl/core"
 import { Suggestion } from "@effect-rl/core/program"
 import type { CheckpointStore } from "@effect-rl/files"
@@ -13,7 +13,7 @@ import * as Backend from "../train/Backend.ts"
 import * as OwnRecipe from "../train/OwnRecipe.ts"
 import type { SentProgram } from "./SentProgram.ts"
 
-/** The worker has another version of effect-rl than the run. */
+/** The worker's version of effect-rl differs from the run's. */
 export class VersionsDiffer extends Schema.TaggedError<VersionsDiffer>()("VersionsDiffer", {
   worker: Schema.String,
   run: Schema.String
@@ -33,14 +33,14 @@ export class UnknownRecipe extends Schema.TaggedError<UnknownRecipe>()("UnknownR
   }
 }
 
-/** The module of a recipe is another at the worker than where the run is. */
+/** The worker's copy of a recipe's module differs from the run's. */
 export class OtherModule extends Schema.TaggedError<OtherModule>()("OtherModule", { file: Schema.String }) {
   override get message() {
     return `${this.file} is not the same at the worker: copy the run's to it and start the worker again`
   }
 }
 
-/** A process reads a module once, whatever becomes of its file. */
+/** Hashes of modules when they were first read. A process loads a module only once, even if its file changes. */
 const texts = new Map<string, string>()
 
 /** The hash of a module's text when it was first read. */
@@ -59,13 +59,13 @@ const recipeOf = Effect.fnUntraced(function*({ code, recipe: name, version }: Se
 })
 
 export interface Options {
-  /** Compute threads of the engine. */
+  /** Number of the engine's compute threads. */
   readonly workers: Option.Option<number>
-  /** Whether the programs of agents may run outside of a sandbox. */
+  /** Whether agents' programs may run outside of a sandbox. */
   readonly unsafeHost: boolean
 }
 
-/** Opens a program for as long as the scope is open. The engine finds checkpoints in the given store, or in the program's folder. */
+/** Opens a program until the scope closes. The engine loads checkpoints from the given store, or from the program's folder. */
 export const open = Effect.fnUntraced(function*(
   program: SentProgram,
   { unsafeHost, workers }: Options,

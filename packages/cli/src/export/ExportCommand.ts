@@ -1,4 +1,4 @@
-/** `effect-rl export RUN PLACE`: a run as one page, or in the format of another tool. */
+/** `effect-rl export RUN PLACE`: exports a run as one page, or in another tool's format. */
 import { InvalidOption, type RunStore } from "@effect-rl/core"
 import { Projection, Sink } from "@effect-rl/export"
 import { ExportedPage } from "@effect-rl/view"
@@ -30,7 +30,7 @@ const flags = {
   )
 }
 
-/** The format that was asked for; a page where its file says so. */
+/** The requested format. Without one, `html` if the file's name ends in `.html`; fails otherwise. */
 const formatOf = (format: Option.Option<Formats.Name>, out: string) => {
   if (Option.isSome(format)) return Effect.succeed(format.value)
   if (/\.html?$/i.test(out)) return Effect.succeed<Formats.Name>("html")
@@ -44,7 +44,7 @@ const formatOf = (format: Option.Option<Formats.Name>, out: string) => {
   )
 }
 
-/** A file that a sink adds to must be new, or the run would be in it twice. */
+/** Fails if the file exists: a sink that appends to it would write the run twice. */
 const checkNew = Effect.fnUntraced(function*(out: string) {
   const fs = yield* FileSystem.FileSystem
   if (!(yield* Effect.orElseSucceed(fs.exists(out), () => false))) return

@@ -1,4 +1,4 @@
-/** The export formats of a run, and the sinks that receive it live: one table, in the order of the help. */
+/** All export formats and live sinks in one table, in the order of the help. */
 import {
   ChatJsonLines,
   Cookbook,
@@ -21,39 +21,39 @@ import type * as Path from "effect/Path"
 import * as Struct from "effect/Struct"
 import * as RunTokenizer from "../rollouts/RunTokenizer.ts"
 
-/** The project or experiment that runs are kept in, where a tool has one. */
+/** The project or experiment for the runs, in tools that have them. */
 const project = "effect-rl"
 
 export type AnySink = Sink.Sink<FileSystem.FileSystem | Path.Path | HttpClient.HttpClient>
 
-/** Makes the sink for a folder, a file or an address, and the run of the name. */
+/** Makes the sink that writes the named run to a folder, a file or an address. */
 type Make = (target: string, run: string) => AnySink
 
 const isAddress = (target: string) => /^https?:\/\//.test(target)
 
-/** The path that the protocol gives to traces, where an address has none. */
+/** Adds the protocol's path for traces to an address that has no path. */
 const tracesOf = (address: string) => {
   const url = new URL(address)
   return url.pathname === "/" ? new URL("/v1/traces", url).href : address
 }
 
-/** A tool that receives a run live or afterwards. */
+/** A tool that can receive a run live or after it has ended. */
 interface SinkFormat {
   readonly _tag: "Sink"
   readonly does: string
   readonly make: Make
-  /** Its file is added to, so that a whole run is written to a new one. */
+  /** Whether the sink appends to a file. A whole run must then be exported to a new file. */
   readonly appends?: true
 }
 
-/** A writer of whole runs. */
+/** A format that a whole run is written in, but that no live run is sent to. */
 interface ProjectionFormat {
   readonly _tag: "Projection"
   readonly does: string
   readonly write: Projection.Projection
 }
 
-/** The page of a run, whose writer is loaded with it. */
+/** The format of the run's page. Its writer is loaded on demand. */
 interface PageFormat {
   readonly _tag: "Page"
   readonly does: string
@@ -99,7 +99,7 @@ const table = {
 export type Name = keyof typeof table
 export type Format = SinkFormat | ProjectionFormat | PageFormat
 
-/** The format of a name. */
+/** The named format. */
 export const of = (name: Name): Format => table[name]
 
 /** The names of all formats, in the order of the help. */
@@ -109,7 +109,7 @@ const sinks: ReadonlyMap<string, SinkFormat> = new Map(
   Object.entries<Format>(table).flatMap(([name, format]) => format._tag === "Sink" ? [[name, format]] : [])
 )
 
-/** The tool of a name, for live runs. */
+/** The sink format with this name, for live runs; undefined if there is none. */
 export const sinkOf = (name: string): SinkFormat | undefined => sinks.get(name)
 
 export const sinkNames: ReadonlyArray<string> = [...sinks.keys()]

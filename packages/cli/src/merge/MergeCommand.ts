@@ -1,4 +1,4 @@
-/** `effect-rl merge ADAPTER`: a trained adapter and its model as one folder. */
+/** `effect-rl merge ADAPTER`: merges a trained adapter and its base model into one folder. */
 import { InvalidOption } from "@effect-rl/core"
 import { GgufExport, Merge } from "@effect-rl/engine"
 import * as Argument from "effect/cli/Argument"
@@ -45,7 +45,7 @@ const notHere = (found: string) =>
       + "checkpoints download fetches one from a service"
   })
 
-/** The folder of an adapter, and the model of the run that it is named by. */
+/** An adapter's folder, and the base model if the adapter is named by its run. */
 const adapterOf = Effect.fnUntraced(function*(text: string) {
   const isOfRun = NamedCheckpoint.isAddress(text) || NamedCheckpoint.runIn(text) !== undefined ||
     (yield* RunCheckpoints.isRun(text))
@@ -59,7 +59,7 @@ const adapterOf = Effect.fnUntraced(function*(text: string) {
     : { adapter, trained: model }
 })
 
-/** What writes each format. */
+/** The writers of the output formats. */
 const writers = { folder: Merge.write, gguf: GgufExport.merged, "gguf-lora": GgufExport.adapter }
 
 export const merge = Command.make("merge", flags, ({ adapter: named, format, model, out }) =>

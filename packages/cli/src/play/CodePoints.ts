@@ -1,11 +1,11 @@
-/** A tokenizer of any text: one token per character, and one per special token. */
+/** A tokenizer for any text: one token per character, and one per special token. */
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
 
-/** Special tokens of every family that a recipe names, those around images among them. */
+/** The special tokens of all model families that recipes name, including those around images. */
 export const specialTokens = [...TestTokenizer.specialTokens, "<|vision_start|>", "<|vision_end|>"]
 
-/** Above all characters. */
+/** The first id of special tokens, above all Unicode code points. */
 const firstSpecial = 0x110000
 
 const specialAt = (text: string, at: number) => specialTokens.findIndex((special) => text.startsWith(special, at))

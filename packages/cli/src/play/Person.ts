@@ -15,7 +15,7 @@ import * as Untrusted from "../terminal/Untrusted.ts"
 import { tokenizer } from "./CodePoints.ts"
 import type { Rendered } from "./Rendered.ts"
 
-/** There is nothing more to read: the person is done. */
+/** Standard input has ended, so the person is done. */
 export class Left extends Schema.TaggedError<Left>()("Left", {}) {
   override get message() {
     return "the input has ended"
@@ -27,7 +27,7 @@ type Lines = Queue.Dequeue<string, Cause.Done>
 
 const nextLine = (lines: Lines) => Effect.mapError(Queue.take(lines), () => new Left())
 
-/** One line; a line that ends in a backslash continues on the next one. */
+/** Reads one answer. A line that ends in a backslash continues on the next line. */
 const answer = (lines: Lines): Effect.Effect<string, Left> =>
   Effect.flatMap(nextLine(lines), (line) =>
     line.endsWith("\\")
@@ -43,7 +43,7 @@ const sampled = (text: string, [stop]: Sampling.Stop): Sampling.SampledTokens =>
 export const textOf = ({ chunks }: ModelInput.ModelInput) =>
   chunks.map((chunk) => chunk._tag === "Image" ? "[image]" : tokenizer.decode(chunk.tokens)).join("")
 
-/** The lines that were not shown yet. */
+/** The lines that have not been shown yet. */
 const unseen = (before: ReadonlyArray<string>, lines: ReadonlyArray<string>): ReadonlyArray<string> => {
   const changed = lines.findIndex((line, index) => line !== before[index])
   return changed > 0 ? ["…", ...lines.slice(changed)] : lines
@@ -51,13 +51,13 @@ const unseen = (before: ReadonlyArray<string>, lines: ReadonlyArray<string>): Re
 
 const hint = "Answer in one line; end a line with \\ to go on in the next. Ctrl-D leaves."
 
-/** A person, and the conversation of each member up to what was said last. */
+/** A person's policy, and each member's conversation up to the last answer. */
 export interface Person {
   readonly policy: Policy.Policy<Left | Renderer.RendererError>
   readonly saidBy: (member: number) => ReadonlyArray<Message.Message>
 }
 
-/** Reads what was said as a model's renderer does; tells of it where that is more than text. */
+/** Parses an answer as the model's renderer does, and reports what it parsed if that is more than text. */
 const understood = Effect.fnUntraced(function*(rendered: Rendered, prompt: string, { tokens }: Sampling.SampledTokens) {
   const output = yield* Output
   const conversation = rendered.conversationOf(prompt)
@@ -69,7 +69,7 @@ const understood = Effect.fnUntraced(function*(rendered: Rendered, prompt: strin
   return [...conversation, parsed.message]
 })
 
-/** Shows each prompt, escaped, and reads what to say. Fails as `Left` at the end of standard input. */
+/** A policy that shows each prompt, escaped, and reads the answer. Fails with `Left` at the end of standard input. */
 export const make = Effect.fnUntraced(function*(rendered: Rendered) {
   const { stdin, stdinIsTerminal } = yield* Stdio.Stdio
   const output = yield* Output

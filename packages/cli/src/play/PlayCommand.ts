@@ -1,4 +1,4 @@
-/** `effect-rl play <recipe>`: a person is the policy. */
+/** `effect-rl play <recipe>`: lets a person be the policy. */
 import { AgentProgram, type Recipe, Recipes, TrainingSettings } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -30,7 +30,7 @@ const flags = {
   unsafeHost: UnsafeHostFlag.flag
 }
 
-/** The settings that make a difference to a person who plays: the model, the seed and those of the task itself. */
+/** The settings that matter to a person who plays: the model, the seed and the task's own settings. */
 const noticed = (flags: ReturnType<typeof SettingFlags.of>) =>
   Object.fromEntries(
     Object.entries(flags).filter(([name]) => name === "model" || name === "seed" || !TrainingSettings.names.has(name))
@@ -50,7 +50,7 @@ const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recip
       )
   ).pipe(Command.withDescription(recipe.description))
 
-/** A command for each recipe, and for the user's own module where the arguments name one. */
+/** Makes a command for each recipe, and for the user's own module if the arguments name one. */
 export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
   const file = OwnRecipe.named("play", args)
   const owned = file === undefined ? [] : [commandOf(yield* OwnRecipe.loadRecipe(file), file)]

@@ -15,14 +15,14 @@ import * as Played from "./Played.ts"
 import * as Rendered from "./Rendered.ts"
 
 export interface Flags {
-  /** Which problem comes first, counted from 0. */
+  /** Index of the first problem, counted from 0. */
   readonly problem: number
   readonly episodes: number
   /** The file to which the episodes are saved. */
   readonly save: Option.Option<string>
 }
 
-/** The recipe has fewer problems. */
+/** The recipe has fewer problems than the requested index. */
 export class NoSuchProblem extends Schema.TaggedError<NoSuchProblem>()("NoSuchProblem", {
   recipe: Schema.String,
   problem: Schema.Int,
@@ -33,7 +33,7 @@ export class NoSuchProblem extends Schema.TaggedError<NoSuchProblem>()("NoSuchPr
   }
 }
 
-/** No recipe knows the model, and with it the format of its conversations. */
+/** No recipe supports the model, so its conversation format is unknown. */
 export class UnknownModel extends Schema.TaggedError<UnknownModel>()("UnknownModel", { model: Schema.String }) {
   override get message() {
     const names = ModelRegistry.models.map(({ name }) => name)
@@ -41,7 +41,7 @@ export class UnknownModel extends Schema.TaggedError<UnknownModel>()("UnknownMod
   }
 }
 
-/** The model as far as a person needs one: how conversations are written for it. */
+/** A model that only renders conversations, which is all that a person needs. */
 const spokenLike = Effect.fnUntraced(function*(name: string) {
   const [rendererName] = ModelRegistry.find(name)?.renderers ?? []
   if (rendererName === undefined) return yield* new UnknownModel({ model: name })
@@ -62,7 +62,7 @@ const spokenLike = Effect.fnUntraced(function*(name: string) {
   return { model, rendered }
 })
 
-/** The wanted problems, in the order that training asks them in. */
+/** The requested problems, in training order. */
 const problems = Effect.fnUntraced(function*<E, R>(
   recipe: string,
   { dataset }: Recipe.Task<E, R>,
@@ -77,7 +77,7 @@ const problems = Effect.fnUntraced(function*<E, R>(
   return yield* new NoSuchProblem({ recipe, problem: flags.problem, problems: found.length })
 })
 
-/** One attempt, or all sides of a game. */
+/** Reduces a group to one attempt; a game keeps all its sides. */
 const attempt = <E, R>(builder: EnvGroupBuilder.EnvGroupBuilder<E, R>): EnvGroupBuilder.EnvGroupBuilder<E, R> =>
   builder.coupled === true ? builder : { ...builder, size: 1 }
 
@@ -92,7 +92,7 @@ const save = (file: string, person: Person.Person, result: GroupResult.GroupResu
     { discard: true }
   )
 
-/** Plays one problem after the other, until all are played or the input ends. */
+/** Plays the problems in turn, until all are played or the input ends. */
 export const run = Effect.fn("PlayRun.run")(function*<E, R>(
   recipe: string,
   { build, model: name, seed }: Recipe.Configured<E, R>,

@@ -1,4 +1,4 @@
-/** The outcome of an episode that a person played. */
+/** The results of episodes that a person played, as text. */
 import { EnvMetric } from "@effect-rl/core"
 import { Trajectory } from "@effect-rl/core/environments"
 import { Statistics } from "@effect-rl/core/evaluation"
@@ -28,17 +28,17 @@ const metricLine = (turns: ReadonlyArray<EnvMetric.Metrics>) => {
     : [`  ${values.map(([name, value]) => `${Untrusted.show(name)} ${Quantity.fixed(value, 2)}`).join(", ")}`]
 }
 
-/** The reward of one turn, shown before the next. */
+/** One turn's reward, shown before the next turn. */
 export const turn = ({ reward }: Trajectory.Transition, style: Style): string =>
   style.dim("reward ") + paint(style, reward)(Quantity.fixed(reward, 2))
 
-/** Every turn of an episode that was left. */
+/** Lines for every turn of an episode that the person left. */
 export const left = (transitions: ReadonlyArray<Trajectory.Transition>, style: Style): ReadonlyArray<string> => [
   `left after ${count(transitions)}: the input has ended`,
   ...transitions.flatMap((transition, turn) => turnLines({ transitions }, transition, turn, style))
 ]
 
-/** Reward, metrics and every turn of what was played. */
+/** Lines for the reward, the metrics and every turn of an episode. */
 export const lines = (result: GroupResult.GroupResult, style: Style): ReadonlyArray<string> => {
   if (GroupResult.isSkipped(result)) return [style.warn(`not finished: ${Untrusted.show(result.reason.message)}`)]
   return GroupResult.survivors(result).flatMap(([member, trajectory]) => {
@@ -53,7 +53,7 @@ export const lines = (result: GroupResult.GroupResult, style: Style): ReadonlyAr
   })
 }
 
-/** The mean reward of all episodes together, where there are several. */
+/** The mean reward over all episodes; empty for a single episode. */
 export const summary = (results: ReadonlyArray<GroupResult.GroupResult>): ReadonlyArray<string> => {
   const rewards = results.flatMap((result) => GroupResult.isSkipped(result) ? [] : Array.from(result.rewardsG))
   const mean = Quantity.fixed(Statistics.mean(rewards), 2)

@@ -1,4 +1,4 @@
-/** A renderer that knows afterwards which conversation a prompt shows. */
+/** A renderer that remembers which conversation each prompt shows. */
 import type { Message } from "@effect-rl/core"
 import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
@@ -8,13 +8,13 @@ type Conversation = ReadonlyArray<Message.Message>
 export interface Rendered {
   readonly renderer: Renderer.Renderer
   /**
-   * The conversation behind the text of a prompt. A later prompt keeps what was typed as it was typed, so that only its end is sure to be
-   * as it was rendered.
+   * The conversation behind a prompt's text. Later prompts keep answers as they were typed, so only the end of a prompt is certain to match
+   * what was rendered.
    */
   readonly conversationOf: (prompt: string) => Conversation
 }
 
-/** Prompts of the latest turns of all players. */
+/** Maximum number of remembered prompts: the latest turns of all players. */
 const remembered = 64
 
 const commonEnd = (left: string, right: string) => {

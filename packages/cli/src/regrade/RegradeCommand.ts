@@ -1,4 +1,4 @@
-/** `effect-rl regrade RUN`: what another rule of credit would have trained on, without sampling anything. */
+/** `effect-rl regrade RUN`: shows what training would have used with another credit rule, without sampling. */
 import { InvalidOption, type RunStore, Setting } from "@effect-rl/core"
 import { Statistics } from "@effect-rl/core/evaluation"
 import { NamedCredit } from "@effect-rl/core/program"
@@ -21,7 +21,7 @@ import { RunLog } from "../terminal/RunLog.ts"
 import * as OwnRecipe from "../train/OwnRecipe.ts"
 import * as SettingFlags from "../train/SettingFlags.ts"
 
-/** Train's settings of credit, without a default rule: it would be the one that most runs were credited by. */
+/** The credit settings of `train`, without a default rule: most runs already use that rule. */
 const settings = Schema.Struct({
   ...CreditSettings.fields,
   /** The rule that turns rewards into advantages; docs/algorithms.md describes each. */
@@ -44,26 +44,26 @@ const flags = {
   json: Flag.Boolean("json").pipe(Flag.withDescription("Write JSON records in place of text"), Flag.withDefault(false))
 }
 
-/** An iteration as it was credited, and as it would have been. */
+/** An iteration's credit as recorded and as recomputed. */
 interface Row {
   readonly iteration: number
   readonly reward: number
-  /** Groups that were, and that would have been, trained on. */
+  /** Number of groups that were, and would have been, trained on. */
   readonly informative: readonly [before: number, after: number]
-  /** Mean size of an advantage. */
+  /** Mean absolute advantage. */
   readonly size: readonly [before: number, after: number]
-  /** Members whose advantage would have changed its sign or become 0. */
+  /** Number of members whose advantage would have changed its sign or become 0. */
   readonly turned: number
   readonly datums: number
 }
 
 type Advantages = ReadonlyArray<number>
 
-/** Leaves out groups whose advantages are all 0. */
+/** Mean absolute advantage. Groups whose advantages are all 0 are excluded. */
 const meanSize = (advantages: ReadonlyArray<Advantages>) =>
   Statistics.mean(advantages.filter((group) => group.some((one) => one !== 0)).flat().map(Math.abs))
 
-/** A missing advantage moves nothing. */
+/** Counts changed signs. A missing advantage counts as 0. */
 const turned = (before: Advantages, after: Advantages) =>
   Array.from({ length: Math.max(before.length, after.length) }).filter((_, member) =>
     Math.sign(before[member] ?? 0) !== Math.sign(after[member] ?? 0)
@@ -96,18 +96,18 @@ const cells = ({ datums, informative, iteration, reward, size, turned }: Row) =>
 const refuse = (field: string, found: string, expected: string) =>
   Effect.fail(new InvalidOption.InvalidOption({ field, found, expected }))
 
-/** What the recipe of a module makes of the chosen credit. */
+/** The credit that the module's recipe makes from the chosen rule. */
 const ownCredit = Effect.fnUntraced(function*(file: Option.Option<string>) {
   if (Option.isNone(file)) return undefined
   const { credit } = yield* OwnRecipe.loadRecipe(file.value)
   return credit ?? (yield* refuse("--recipe", file.value, "a recipe made by Recipe.withCredit"))
 })
 
-/** Most tokens of a response, as the run recorded it. */
+/** The run's recorded limit on response tokens. */
 const maxTokensOf = (run: RunStore.RunReader) =>
   Effect.map(StoryReader.read(run), ({ opened }) => Number(opened?.identity["max_tokens"] ?? 0))
 
-/** The credit that the flags choose, and its name. */
+/** The credit that the flags select, and its name. */
 const creditOf = Effect.fnUntraced(function*(
   run: RunStore.RunReader,
   given: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-/** A run's reward curve as pictures. */
+/** Pictures of a run's reward curve. */
 import { RunStore } from "@effect-rl/core"
 import { RewardCurve } from "@effect-rl/core/records"
 import { AtomicFile, FileFailure } from "@effect-rl/files"
@@ -7,14 +7,14 @@ import * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
 import type { Measurement, RunHistory } from "./RunHistory.ts"
 
-/** The most that rewards for an answer's form add to or take from the reward for a right answer. */
+/** The most that rewards for an answer's format add to or subtract from the reward for a right answer. */
 const mostBesidesCorrect = 0.11
 
 const isOnScale = ({ reward, value }: Measurement) => Math.abs(reward - value) < mostBesidesCorrect
 
 /**
- * The evaluations of `held_out`, or else of the first evaluator. Shares of right answers share an axis with rewards only where a right
- * answer earns about 1 and a wrong one about 0.
+ * The evaluations of `held_out`, or else of the first evaluator. They share the rewards' axis only if a right answer earns about 1 and a
+ * wrong answer about 0.
  */
 const evaluationsOf = ({ measurements, rewards }: RunHistory) => {
   const main = measurements.find(({ evaluator }) => evaluator === "held_out") ?? measurements[0]

@@ -1,4 +1,4 @@
-/** What a run has come to. */
+/** The report at the end of a run. */
 import { RewardCurve, Story } from "@effect-rl/core/records"
 import * as Arr from "effect/Array"
 import type { Output } from "../terminal/Output.ts"
@@ -10,7 +10,7 @@ import type { Measurement, RunHistory } from "./RunHistory.ts"
 
 const curveSize = { width: 76, height: 14 }
 
-/** A drawing in dots on a terminal; elsewhere, one line of bars, which every font and log shows. */
+/** The reward curve: a drawing of dots on a terminal, and one line of bars elsewhere, because every font and log can show bars. */
 const curve = ({ rewards }: RunHistory, { mode, style }: Shown): ReadonlyArray<string> => {
   const [first, last] = [rewards[0], rewards.at(-1)]
   if (first === undefined || last === undefined || rewards.length < 2) return []
@@ -20,7 +20,7 @@ const curve = ({ rewards }: RunHistory, { mode, style }: Shown): ReadonlyArray<s
   return ["", `${title}, ${Quantity.fixed(first.reward, 3)} to ${Quantity.fixed(last.reward, 3)}`, bars]
 }
 
-/** Where the report is shown. */
+/** The output mode and style in which the report is shown. */
 type Shown = Pick<Output["Service"], "mode" | "style">
 
 const byEvaluator = (measurements: ReadonlyArray<Measurement>) =>
@@ -31,7 +31,7 @@ const show = ({ high, low, value }: Measurement) =>
 
 const columns = (cells: ReadonlyArray<string>) => cells.map((cell) => cell.padEnd(27)).join("").trimEnd()
 
-/** The first and last measurement of each evaluator, in words. */
+/** The first and last measurement of each evaluator, as text. */
 export const ends = ({ measurements }: RunHistory) =>
   byEvaluator(measurements).map(([evaluator, [first, ...later]]) => {
     const last = later.at(-1)
@@ -89,7 +89,7 @@ export const lines = (history: RunHistory, shown: Shown): ReadonlyArray<string> 
   ...heldOutRewards(history, shown.style)
 ]
 
-/** The report for programs: the first and last measurement of each evaluator. */
+/** The report as JSON: the first and last measurement of each evaluator. */
 export const record = ({ measurements, rewards }: RunHistory) => ({
   iterations: rewards.length,
   evaluations: Object.fromEntries(

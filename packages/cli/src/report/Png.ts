@@ -1,4 +1,4 @@
-/** SVG documents as PNG images. */
+/** Converts SVG documents to PNG images. */
 import { initWasm, Resvg } from "@resvg/resvg-wasm"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -15,13 +15,13 @@ const readModuleFile = Effect.fnUntraced(function*(specifier: string) {
 
 let starting: Promise<void> | undefined
 
-/** A module of WebAssembly starts once per process. */
+/** Initializes the WebAssembly module, once per process. */
 const start = Effect.flatMap(
   readModuleFile("@resvg/resvg-wasm/index_bg.wasm"),
   (wasm) => Effect.promise(() => starting ??= initWasm(wasm))
 )
 
-/** Twice as many pixels as the document says, for sharp text on dense screens. */
+/** Pixels per SVG unit, so text is sharp on dense screens. */
 const scale = 2
 
 export const fromSvg = Effect.fn("Png.fromSvg")(function*(svg: string) {

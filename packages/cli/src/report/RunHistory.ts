@@ -1,18 +1,18 @@
-/** Rewards and evaluations of a run so far, earlier segments included. */
+/** A run's rewards and evaluations so far, including those before a resume. */
 import type { RunStore } from "@effect-rl/core"
 import { type RewardCurve, Story, StoryReader } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 
-/** The share of held-out problems answered right, or of held-out preferences kept, with its 95 % interval. */
+/** The share of held-out problems answered correctly, or of held-out preferences ranked correctly, with its 95 % interval. */
 export interface Measurement {
   readonly evaluator: string
   readonly iteration: number
   readonly value: number
   readonly low: number
   readonly high: number
-  /** Mean over the same episodes. */
+  /** Mean reward over the same episodes. */
   readonly reward: number
-  /** Episodes, or pairs of preferences. */
+  /** Number of episodes, or of preference pairs. */
   readonly episodes: number
 }
 

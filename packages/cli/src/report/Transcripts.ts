@@ -1,4 +1,4 @@
-/** The same few held-out problems, answered before and after training. */
+/** Answers to the same few held-out problems before and after training. */
 import type { RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { Conversation, type Recorded, Rollouts, Story } from "@effect-rl/core/records"
@@ -17,11 +17,11 @@ export interface Answer {
 export interface Transcript {
   readonly question: string
   readonly reference: string
-  /** The first and the last. */
+  /** The first and the last answer. */
   readonly answers: ReadonlyArray<Answer>
 }
 
-/** How many problems are shown: the first, and others at equal distances. */
+/** Number of problems shown: the first problem, and others at equal distances. */
 const shown = 3
 
 const chosen = <A>(values: ReadonlyArray<A>): ReadonlyArray<A> => {
@@ -35,8 +35,8 @@ const callLine = ({ arguments: given, name, result }: Conversation.ToolUse) =>
   `${name}(${given})${result === undefined ? "" : ` → ${result}`}`
 
 /**
- * The texts and calls of a turn, and other logs of the environment, without empty messages such as the text of a mere call; where it logged
- * nothing, what its tokens say.
+ * A turn's messages, tool calls and other logs of the environment, without empty messages such as the text of a bare tool call. If the
+ * environment logged nothing, the decoded tokens.
  */
 const turnLines = (transition: Trajectory.Transition, turn: Conversation.Turn): ReadonlyArray<string> => {
   const lines = [
@@ -53,7 +53,7 @@ const said = ({ transitions }: Trajectory.Trajectory, turns: ReadonlyArray<Conve
     return turn === undefined ? [] : turnLines(transition, turn)
   }).join("\n")
 
-/** What a user asked last before the first response; undefined where the prompt cannot be read. */
+/** The last user message before the first response; undefined if the prompt cannot be read. */
 const asked = ([first]: ReadonlyArray<Conversation.Turn>) => {
   const message = first?.shown.findLast(({ role }) => role === "user")
   return message === undefined || Conversation.text(message) === "" ? undefined : Conversation.text(message)
@@ -65,7 +65,7 @@ interface Attempt {
   readonly answer: Answer
 }
 
-/** The first attempt of a group; undefined where it has none. */
+/** The first attempt of a group; undefined if the group has none. */
 const attempt = Effect.fnUntraced(function*(
   run: RunStore.RunReader,
   record: Recorded.Group,
@@ -86,8 +86,8 @@ const attempt = Effect.fnUntraced(function*(
 })
 
 /**
- * Problems of the run's first evaluator that rolled out groups, with their first and last answers. Without a language, what its environments
- * did not log is not known.
+ * Reads problems of the first evaluator that rolled out groups, with their first and last answers. Without a language, only what the
+ * environments logged is shown.
  */
 export const read = Effect.fnUntraced(function*(
   run: RunStore.RunReader,

@@ -1,11 +1,11 @@
-/** Groups whose records are damaged: a command that leaves them out ends with an exit code of its own. */
+/** Groups with damaged records. A command that skips them ends with its own exit code. */
 import { Key } from "@effect-rl/core/environments"
 import { Rollouts } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
 
-/** A command did its work, but without these groups. */
+/** The command succeeded, but skipped these damaged groups. */
 export class DamagedGroups extends Schema.TaggedError<DamagedGroups>()("DamagedGroups", {
   groups: Schema.Array(Schema.String)
 }) {
@@ -16,7 +16,7 @@ export class DamagedGroups extends Schema.TaggedError<DamagedGroups>()("DamagedG
   }
 }
 
-/** Fails once the effect is done, where it left out groups. */
+/** Runs the effect, then fails if it skipped damaged groups. */
 export const failing = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, DamagedGroups | E, R> =>
   Effect.gen(function*() {
     const warn = yield* Rollouts.LeftOut

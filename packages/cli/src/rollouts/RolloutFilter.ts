@@ -1,4 +1,4 @@
-/** Which rollouts of a run are listed. */
+/** Filters a run's rollouts for a list. */
 import type { GroupResult } from "@effect-rl/core/program"
 import { type Recorded, Story } from "@effect-rl/core/records"
 import * as Flag from "effect/cli/Flag"
@@ -29,7 +29,7 @@ export const flags = {
   )
 }
 
-/** The iteration of a group as people count, from 1; of an evaluation, the iterations before it. */
+/** The iteration of a group, counted from 1; for an evaluation, the number of iterations before it. */
 export const numberOf = ({ evaluator, iteration }: Pick<Recorded.Group, "evaluator" | "iteration">) =>
   evaluator === undefined ? iteration + 1 : iteration
 
@@ -43,7 +43,7 @@ export interface Filter {
   readonly limit: number
 }
 
-/** A rollout as its group's record tells of it. */
+/** A rollout as a line of the list, from its group's record. */
 export interface Line {
   readonly id: string
   readonly iteration: number
@@ -51,7 +51,7 @@ export interface Line {
   readonly group: string
   readonly member: number
   readonly reward: number
-  /** Null where no update used it. */
+  /** Null if no update used the rollout. */
   readonly advantage: number | null
   readonly turns: number
   readonly tokens: number
@@ -89,7 +89,7 @@ const linesOf = (story: Story.Story) => (record: Recorded.Group): ReadonlyArray<
     }]
   })
 
-/** The rollouts that the filter lets through, oldest first, the newest of them where there are more than its limit. */
+/** The rollouts that match the filter, oldest first. If there are more than its limit, only the newest are returned. */
 export const select = (
   story: Story.Story,
   filter: Filter
@@ -99,6 +99,6 @@ export const select = (
   return { found: lines.length, lines: lines.slice(-filter.limit) }
 }
 
-/** The group's member; undefined where it was dropped or is not there. */
+/** The group's member; undefined if it was dropped or does not exist. */
 export const memberOf = (result: GroupResult.GroupResult, member: number) =>
   result._tag === "Skipped" ? undefined : Option.getOrUndefined(result.members[member] ?? Option.none())

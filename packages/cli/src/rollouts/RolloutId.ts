@@ -1,4 +1,4 @@
-/** How a command names a rollout: the sequence number of its group's record, a dot, and its member, as in `1063.2`. */
+/** Rollout ids on the command line: the sequence number of the group's record, a dot, and the member, as in `1063.2`. */
 import { InvalidOption } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 
@@ -9,7 +9,7 @@ export interface RolloutId {
 
 export const format = ({ member, sequence }: RolloutId): string => `${sequence}.${member}`
 
-/** The rollout that the text names. */
+/** Parses a rollout id; fails with `InvalidOption` if the text is none. */
 export const parse = (text: string): Effect.Effect<RolloutId, InvalidOption.InvalidOption> => {
   const [, sequence, member] = /^(\d+)\.(\d+)$/.exec(text) ?? []
   return sequence === undefined || member === undefined

@@ -1,4 +1,4 @@
-/** Rollouts of a recorded run in the terminal: a list, or one as a whole. */
+/** Shows rollouts of a recorded run in the terminal: a list, or one rollout in full. */
 import { InvalidOption, Message, type RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { Conversation, Departure, type Recorded, Rollouts, Story, StoryReader } from "@effect-rl/core/records"
@@ -28,7 +28,7 @@ const cells = (line: RolloutFilter.Line) => [
   line.stopReason ?? ""
 ]
 
-/** Lists the rollouts that the filter lets through. */
+/** Lists the rollouts that match the filter. */
 export const list = Effect.fnUntraced(function*(run: RunStore.RunReader, filter: RolloutFilter.Filter) {
   const output = yield* Output
   const { found, lines } = RolloutFilter.select(yield* StoryReader.read(run), filter)
@@ -64,7 +64,7 @@ const toolLines = ({ arguments: given, name, result = "" }: Conversation.ToolUse
 
 interface Shown {
   readonly style: Style
-  /** Where the turn's prompt, rendered again, differs from the recorded one. */
+  /** Where the turn's prompt, rendered again, differs from the recorded prompt; undefined if they are equal. */
   readonly departure: Departure.Departure | undefined
 }
 
@@ -75,7 +75,7 @@ const turnLines = (
   { departure, style }: Shown
 ) => {
   const { action, metrics, reward, times } = transition
-  // Answers of tools stand below their calls.
+  // Tool results are shown below their calls.
   const before = shown.filter(({ role }) => role !== "tool")
   return [
     "",
@@ -113,7 +113,7 @@ const head = (record: Recorded.Group, { member }: RolloutId.RolloutId) =>
       : `${Untrusted.show(record.evaluator)} after ${Quantity.iterations(record.iteration)}`
   }`
 
-/** Shows one rollout as a whole. */
+/** Shows one rollout in full. */
 export const one = Effect.fnUntraced(function*(run: RunStore.RunReader, id: RolloutId.RolloutId) {
   const output = yield* Output
   const found = yield* groupOf(run, id)

@@ -1,4 +1,4 @@
-/** The tokenizer and the renderer of a recorded run, to show its tokens as messages. */
+/** The tokenizer and renderer of a recorded run, to show its tokens as messages. */
 import type { RunStore } from "@effect-rl/core"
 import { type Conversation, StoryReader } from "@effect-rl/core/records"
 import { Renderers, Tokenizer } from "@effect-rl/core/renderers"
@@ -12,7 +12,7 @@ const load = Effect.fnUntraced(function*(model: string, fingerprint: unknown) {
   return yield* new Tokenizer.TokenizerError({ tokenizer: model, detail })
 }, Effect.provide(ModelTokenizers.layer))
 
-/** The language of a tokenizer, with the run's renderer where it is known here. */
+/** A tokenizer's language, with the run's renderer if this version has that renderer. */
 const languageOf = (tokenizer: Tokenizer.Tokenizer, renderer: unknown): Effect.Effect<Conversation.Language> =>
   typeof renderer !== "string"
     ? Effect.succeed(tokenizer)
@@ -21,7 +21,7 @@ const languageOf = (tokenizer: Tokenizer.Tokenizer, renderer: unknown): Effect.E
       onSuccess: ({ generationPrompt, parse }) => ({ decode: tokenizer.decode, parse, render: generationPrompt })
     })
 
-/** Reads the run's tokens; undefined, with a warning, where its model's tokenizer is not available. */
+/** Loads the language of the run's tokens; undefined, with a warning, if the model's tokenizer is not available. */
 export const language = Effect.fnUntraced(function*(run: RunStore.RunReader) {
   const { opened } = yield* StoryReader.read(run)
   const { model, renderer, tokenizer } = opened?.identity ?? {}

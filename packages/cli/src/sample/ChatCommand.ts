@@ -22,7 +22,7 @@ import * as Untrusted from "../terminal/Untrusted.ts"
 import * as SampleFlags from "./SampleFlags.ts"
 import * as Talker from "./Talker.ts"
 
-/** Begins anew. */
+/** The input that clears the conversation. */
 const resetWord = "/reset"
 
 const hint = `${resetWord} begins anew, Ctrl-C ends an answer, Ctrl-D leaves`
@@ -46,10 +46,10 @@ interface Chat {
   readonly file: Option.Option<string>
 }
 
-/** Why an answer is not whole. */
+/** Notes on why an answer is incomplete. */
 const endings = { stop: [], length: ["(cut at --max-tokens)"], interrupted: ["(interrupted)"] } as const
 
-/** Answers one line of the person. */
+/** Answers one line of user input. */
 const respond = Effect.fnUntraced(function*({ beginning, file, messages, talker }: Chat, line: string) {
   const output = yield* Output
   if (line.trim() === resetWord) return yield* Ref.set(messages, beginning.messages)

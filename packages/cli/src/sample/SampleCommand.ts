@@ -1,4 +1,4 @@
-/** `effect-rl sample PROMPT`: answers to one prompt. */
+/** `effect-rl sample PROMPT`: samples answers to one prompt. */
 import { Message } from "@effect-rl/core"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -21,7 +21,7 @@ const flags = {
 
 const cut = ({ stopReason }: Talker.Answer) => stopReason === "length" ? ", cut at --max-tokens" : ""
 
-/** The answer's text, or all of it where it is more than text. */
+/** The answer's text, or the whole sampled text if the message is more than text. */
 const shown = ({ message, text }: Talker.Answer): string =>
   message.toolCalls === undefined && message.unparsedToolCalls === undefined && Message.thinking(message) === ""
     ? Message.text(message)

@@ -1,4 +1,4 @@
-/** How answers are sampled. */
+/** Flags for the sampling of answers. */
 import * as Flag from "effect/cli/Flag"
 import * as SubjectFlags from "../eval/SubjectFlags.ts"
 import * as NamedRecipe from "../NamedRecipe.ts"
@@ -27,5 +27,5 @@ export const flags = {
   )
 }
 
-/** How many answers to sample per prompt. */
+/** `--n`: the number of answers per prompt. */
 export const number = whole("n", 1).pipe(Flag.withDescription("How many answers (default: 1)"), Flag.withDefault(1))

@@ -21,16 +21,16 @@ export interface Flags extends SubjectFlags.Flags {
 /** An answer of the model. */
 export interface Answer {
   readonly message: Message.Message
-  /** The whole sampled text, with thinking and markup. */
+  /** The whole sampled text, including thinking and markup. */
   readonly text: string
   readonly tokens: number
   readonly stopReason: Sampling.SampleStopReason | "interrupted"
 }
 
 export interface Listening {
-  /** Receives the answer piece by piece while it is sampled. */
+  /** Receives the answer piece by piece during sampling. */
   readonly tell?: (delta: ResponseStream.Delta) => Effect.Effect<void>
-  /** Ends the answer where it is, once it completes. */
+  /** Stops the answer once this effect completes. */
   readonly interrupted?: Effect.Effect<void>
 }
 
@@ -46,12 +46,15 @@ const joined = ({ stopReason, tokens }: Sampling.SampledTokens) => (before: Samp
 
 const cut = (before: Sampled): Sampled => ({ ...before, stopReason: "interrupted" })
 
-/** Tokens per request. The engine continues a piece at no cost; a service charges the prompt of each request, so it gets only one. */
+/**
+ * Tokens per request. The engine continues an answer at no cost. A service charges for the prompt of each request, so one request samples
+ * the whole answer.
+ */
 const pieceTokens = ({ backend, maxTokens }: Flags) => backend === "engine" ? undefined : maxTokens
 
 export interface Talker {
   readonly renderer: Renderer.Renderer
-  /** Answers a conversation. The same key has the same seed. */
+  /** Answers a conversation. Equal keys use equal seeds. */
   readonly answer: (
     messages: ReadonlyArray<Message.Message>,
     key: string,
@@ -86,7 +89,7 @@ const make = (
   }
 }
 
-/** Lets the work talk to what the flags name. */
+/** Runs the effect with a talker for the model or checkpoint that the flags select. */
 export const withTalker = Effect.fnUntraced(function*<E, R>(
   flags: Flags,
   use: (talker: Talker, name: string) => Effect.Effect<void, E, R>

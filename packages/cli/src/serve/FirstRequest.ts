@@ -1,4 +1,4 @@
-/** A first question to a server, for people to paste: as a command, and as a program. */
+/** Example requests to a server, to copy and paste: a command and a program. */
 
 export interface FirstRequestOptions {
   readonly url: string
@@ -8,7 +8,7 @@ export interface FirstRequestOptions {
 
 const question = "What is 25 + 59?"
 
-/** Within single quotes of a shell. */
+/** Quotes the text for a shell. */
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
 const curl = ({ hasKeys, model, url }: FirstRequestOptions) => {

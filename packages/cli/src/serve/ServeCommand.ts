@@ -1,4 +1,4 @@
-/** `effect-rl serve`: this machine as a Tinker service. */
+/** `effect-rl serve`: runs this machine as a Tinker service. */
 import { Tinker, type TinkerError } from "@effect-rl/core"
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import type { Engine } from "@effect-rl/engine"
@@ -32,7 +32,7 @@ import * as FirstRequest from "./FirstRequest.ts"
 import * as ServedCheckpoints from "./ServedCheckpoints.ts"
 import * as ServedModels from "./ServedModels.ts"
 
-/** The server would admit everybody in the network. */
+/** Without an API key, the server would accept requests from everyone on the network. */
 export class OpenServer extends Schema.TaggedError<OpenServer>()("OpenServer", { host: Schema.String }) {
   override get message() {
     return `--host ${this.host} lets other machines in: set ${keysVariable} to the keys they need, ` +
@@ -40,14 +40,14 @@ export class OpenServer extends Schema.TaggedError<OpenServer>()("OpenServer", {
   }
 }
 
-/** Checkpoints could not be written, or another server keeps its own there. */
+/** The checkpoint folder cannot be written, or another server uses it. */
 export class NoCheckpoints extends Schema.TaggedError<NoCheckpoints>()("NoCheckpoints", { detail: Schema.String }) {
   override get message() {
     return `--checkpoints: ${this.detail}`
   }
 }
 
-/** `--backend torch` was given no model, or several. */
+/** `--backend torch` serves exactly one model, but was given none or several. */
 export class NotOneModel extends Schema.TaggedError<NotOneModel>()("NotOneModel", { models: Schema.Int }) {
   override get message() {
     return `--backend torch serves one model, found ${this.models}: name it, as in --model Qwen/Qwen3-0.6B or --model NAME=FOLDER`
@@ -146,13 +146,13 @@ const keys = Config.Redacted(keysVariable).pipe(
   }))
 )
 
-/** Addresses alone, and the one name that no other machine may have. */
+/** Whether the host is a loopback address, or `localhost`, a name that always means this machine. */
 const isLoopback = (host: string) => host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."))
 
-/** Longer than the SDK keeps a connection it does not use, so that it never sends into one that is being closed. */
+/** Milliseconds; longer than the SDK keeps an idle connection, so it never sends on a connection that is being closed. */
 const keepAliveTimeout = 75_000
 
-/** A connection that was busy when the server closed is closed after its answer: it would keep the server from ending. */
+/** A listener that closes busy connections after their response once the server closes. They would otherwise keep the server alive. */
 const listener = () => {
   const server = createServer({ keepAliveTimeout })
   return server.on("request", (_, response) =>
@@ -190,7 +190,7 @@ const engine = ({ models, workers }: Options, checkpoints: string) =>
     return Engine.layerOptions({ checkpoints, ...options })
   }))
 
-/** PyTorch has room for one model on a GPU. */
+/** The PyTorch backend. A GPU has room for one model only. */
 const torch = Effect.fnUntraced(function*(options: Options, checkpoints: string) {
   const [model, ...others] = options.models
   if (model === undefined || others.length > 0) return yield* new NotOneModel({ models: options.models.length })
@@ -245,7 +245,9 @@ const serverOptions = (
   ...GivenFlag.options(options.samplesPerMinute, (samplesPerMinute) => ({ samplesPerMinute }))
 })
 
-/** Claims the folder of checkpoints, before any client's work could be lost. Owners of runs are read once, when a server starts, so no two may share it. */
+/**
+ * Locks the checkpoint folder before clients can lose work. Run owners are read only at startup, so two servers must not share a folder.
+ */
 const keep = Effect.fnUntraced(
   function*(folder: string) {
     const fs = yield* FileSystem.FileSystem

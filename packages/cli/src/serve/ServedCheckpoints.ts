@@ -1,4 +1,4 @@
-/** `--checkpoint`: checkpoints of runs, which a server answers from under the names that people and records give them. */
+/** `--checkpoint`: run checkpoints that a server can sample from, under the names used on the command line and in run records. */
 import * as Arr from "effect/Array"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
@@ -10,13 +10,13 @@ import * as Backend from "../train/Backend.ts"
 import type { ServedModel } from "./ServedModels.ts"
 
 export interface ServedCheckpoint {
-  /** As the command line names it, such as `runs/x` or `runs/x@10`. */
+  /** The name on the command line, such as `runs/x` or `runs/x@10`. */
   readonly name: string
-  /** The model that was trained. */
+  /** The trained model. */
   readonly model: string
-  /** The path in the records of its run. */
+  /** The path in the run's records. */
   readonly recorded: string
-  /** The path of the server's copy, as clients know it. */
+  /** The path of the server's copy, as clients use it. */
   readonly path: string
 }
 
@@ -33,7 +33,7 @@ export const flag = Flag.String("checkpoint").pipe(
 
 const refused = (run: string, detail: string) => new NamedCheckpoint.NoCheckpoint({ flag: flagName, run, detail })
 
-/** Copies the sampler's weights of a named checkpoint into the server's folder. */
+/** Copies a named checkpoint's sampler weights into the server's folder. */
 const copied = Effect.fnUntraced(function*(name: string, folder: string, backend: LocalAddress.Backend) {
   const named = yield* NamedCheckpoint.find(name, flagName)
   if (named === undefined) return yield* NamedCheckpoint.unknown(flagName, name)
@@ -54,11 +54,11 @@ const copied = Effect.fnUntraced(function*(name: string, folder: string, backend
   return served
 })
 
-/** Copies the checkpoints of runs into the server's folder, where they stay. */
+/** Copies run checkpoints into the server's folder, where they stay. */
 export const copyAll = (names: ReadonlyArray<string>, folder: string, backend: LocalAddress.Backend) =>
   Effect.forEach(Arr.dedupe(names), (name) => copied(name, folder, backend))
 
-/** The models to serve besides those that are given: checkpoints may be of other models than presets. */
+/** Models to serve besides the requested models: a checkpoint's model need not be a preset. */
 export const models = (
   served: ReadonlyArray<ServedCheckpoint>,
   given: ReadonlyArray<ServedModel>,
@@ -72,7 +72,7 @@ export const models = (
   )
 }
 
-/** Fails where the model of a checkpoint is not among those that are served. */
+/** Fails if a checkpoint's model is not served. */
 export const check = (served: ReadonlyArray<ServedCheckpoint>, models: ReadonlyArray<string>) =>
   Effect.forEach(
     served.filter(({ model }) => !models.includes(model)),
@@ -81,8 +81,8 @@ export const check = (served: ReadonlyArray<ServedCheckpoint>, models: ReadonlyA
   )
 
 /**
- * Paths of the copies by their names, and by their paths in the records. Runs of one model record equal paths: one that several of the
- * checkpoints share names none of them.
+ * Maps checkpoint names and recorded paths to the copies' paths. Runs of one model may record equal paths; a recorded path that several
+ * checkpoints share is left out.
  */
 export const names = (served: ReadonlyArray<ServedCheckpoint>): ReadonlyMap<string, string> => {
   const isShared = ({ path, recorded }: ServedCheckpoint) =>

@@ -1,4 +1,4 @@
-/** `--model`: the models that a server serves besides the presets, and how they share the memory. */
+/** `--model`: the models that a server serves besides the presets, and their shares of the memory. */
 import type { Engine } from "@effect-rl/engine"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
@@ -17,9 +17,9 @@ export class ModelTooLarge extends Schema.TaggedError<ModelTooLarge>()("ModelToo
   model: Schema.String,
   weightBytes: Schema.Number,
   shareBytes: Schema.Number,
-  /** Tokens of the longest sequence that there is room for. */
+  /** Tokens of the longest sequence that fits. */
   contextLength: Schema.Int,
-  /** How many share the memory. */
+  /** Number of models that share the memory. */
   models: Schema.Int
 }) {
   override get message() {
@@ -34,7 +34,7 @@ export class ModelTooLarge extends Schema.TaggedError<ModelTooLarge>()("ModelToo
   }
 }
 
-/** `NAME=PLACE`, or a place that is the name as well. */
+/** Parses `NAME=PLACE`, or a place that is also the name. */
 const parse = (text: string): ServedModel => {
   const at = text.indexOf("=")
   return at > 0 ? { name: text.slice(0, at), place: text.slice(at + 1) } : { name: text, place: text }
@@ -50,10 +50,10 @@ export const flag = Flag.String("model").pipe(
   Flag.between(0, Infinity)
 )
 
-/** Weights of this size take a while to read, and leave less room for everything else. */
+/** Bytes from which weights are reported: they take a while to load, and leave less memory for the rest. */
 const worthTelling = 2 ** 26
 
-/** Says how the `given` models share the memory, and fails before anything is read where one of them has no room. */
+/** Reports how the `given` models share the memory. Fails, before any weights are read, if a model has no room. */
 export const tell = Effect.fnUntraced(function*({ models }: Engine.Plan, given: number) {
   const tooLarge = models.find(({ fits }) => !fits)
   if (tooLarge !== undefined) {

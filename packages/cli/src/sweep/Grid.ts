@@ -1,9 +1,9 @@
-/** The configurations of a sweep: every combination of the values of some settings. */
+/** The configurations of a sweep: all combinations of the given setting values. */
 import { InvalidOption } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as ConfigFile from "../train/ConfigFile.ts"
 
-/** One combination: settings as a configuration file has them, and its name, which is that of its folder. */
+/** One combination: its settings in configuration file form, and its name, which is also its folder's name. */
 export interface Configuration {
   readonly name: string
   readonly settings: Readonly<Record<string, unknown>>
@@ -12,10 +12,10 @@ export interface Configuration {
 const refuse = (field: string, found: string, expected: string) =>
   Effect.fail(new InvalidOption.InvalidOption({ field, found, expected }))
 
-/** A value as a part of a folder's name. */
+/** A setting's value as a part of a folder name. */
 const named = (setting: string, value: string) => `${setting}=${encodeURIComponent(value)}`
 
-/** The values of a setting; fails where they are fewer than two, or one is there twice. */
+/** A setting's values. Fails if there are fewer than two, or if one is repeated. */
 const values = Effect.fnUntraced(function*(setting: string, text: string) {
   const values = text.split(",").map((value) => value.trim())
   if (values.length < 2 || values.includes("") || new Set(values).size < values.length) {
@@ -24,7 +24,7 @@ const values = Effect.fnUntraced(function*(setting: string, text: string) {
   return values
 })
 
-/** All combinations, the values of the last setting changing first. Fails with the first setting that is given as well. */
+/** All combinations; the values of the last setting change fastest. Fails with the first swept setting that is also given by itself. */
 export const of = Effect.fnUntraced(function*(
   over: Readonly<Record<string, string>>,
   given: Readonly<Record<string, unknown>>

@@ -1,28 +1,28 @@
-/** Configurations in the order of their held-out scores. */
+/** Ranks configurations by their held-out scores. */
 import { Compare } from "@effect-rl/core"
 import type { RunRecord } from "@effect-rl/core"
 import { Statistics, StudentT } from "@effect-rl/core/evaluation"
 import * as Quantity from "../terminal/Quantity.ts"
 
-/** The runs of a configuration, one for each seed. */
+/** A configuration's runs, one per seed. */
 export interface Trained {
   readonly name: string
   readonly folder: string
   readonly runs: ReadonlyArray<ReadonlyArray<RunRecord.RunRecord>>
 }
 
-/** A configuration by one evaluator's newest measurement of each of its runs. */
+/** A configuration's score by one evaluator: the newest measurement of each of its runs. */
 export interface Place {
   readonly name: string
   readonly folder: string
   readonly seeds: number
-  /** The mean of the seeds' mean scores; null where a run was not measured. */
+  /** Mean over the seeds' mean scores; null if a run was not measured. */
   readonly score: number | null
-  /** Half of its 95 % interval: over seeds, or with one seed over problems; null where there is one value alone. */
+  /** Half of the 95 % interval of the score: over seeds, or over problems for a single seed. Null if there is only one value. */
   readonly half: number | null
 }
 
-/** Configurations by one evaluator, the best first, and those that it did not measure last. */
+/** Configurations ranked by one evaluator, best first; configurations that it did not measure come last. */
 export interface Leaderboard {
   readonly evaluator: string
   readonly places: ReadonlyArray<Place>
@@ -33,11 +33,11 @@ const halfOf = (values: ReadonlyArray<number>) =>
     ? null
     : StudentT.quantile(values.length - 1) * Math.sqrt(Statistics.variance(values) / values.length)
 
-/** The mean score of each problem that was attempted. */
+/** The mean score of each attempted problem. */
 const problems = ({ scores }: Compare.HeldOut) =>
   [...scores.values()].flatMap((attempts) => attempts.length === 0 ? [] : [Statistics.mean(attempts)])
 
-/** A configuration, and what was measured in all of its runs. */
+/** A configuration, and the measurements of all its runs. */
 interface Measured extends Trained {
   readonly measurements: ReadonlyArray<Compare.HeldOut>
 }
@@ -51,7 +51,7 @@ const placeOf = (evaluator: string, { folder, measurements, name, runs }: Measur
     : { ...place, score: Statistics.mean(means), half: halfOf(means.length > 1 ? means : measured[0] ?? []) }
 }
 
-/** One leaderboard for each evaluator, in the order in which they measured first. */
+/** One leaderboard per evaluator, in the order of their first measurements. */
 export const of = (trained: ReadonlyArray<Trained>): ReadonlyArray<Leaderboard> => {
   const configurations = trained.map((one): Measured => ({ ...one, measurements: one.runs.flatMap(Compare.heldOut) }))
   const evaluators = new Set(
@@ -74,7 +74,7 @@ const cells = ({ folder, half, name, score, seeds }: Place, index: number) => [
   folder
 ]
 
-/** The rows of its table, headings first. */
+/** The rows of the leaderboard's table, headings first. */
 export const rows = ({ evaluator, places }: Leaderboard): ReadonlyArray<ReadonlyArray<string>> => [
   ["", "configuration", evaluator, "95 %", "seeds", "folder"],
   ...places.map(cells)

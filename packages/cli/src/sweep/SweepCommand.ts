@@ -1,4 +1,4 @@
-/** `effect-rl sweep <recipe> --over setting=value,value`: a recipe trained with every combination of some values, and their leaderboard. */
+/** `effect-rl sweep <recipe> --over setting=value,value`: trains a recipe with every combination of the values, and shows a leaderboard. */
 import { InvalidOption } from "@effect-rl/core"
 import { RunOptions } from "@effect-rl/core/program"
 import { RunDirectory } from "@effect-rl/files"
@@ -35,7 +35,7 @@ const over = Flag.KeyValuePair("over").pipe(
 
 const flags = { ...RunFlags.flags, over }
 
-/** The folder of a sweep: that of `--log-path`, or else `runs/<recipe>-sweep`. */
+/** The sweep's folder: `--log-path`, or else `runs/<recipe>-sweep`. */
 const folderOf = Effect.fnUntraced(function*(recipe: string, { backend, logPath }: TrainRun.Flags) {
   const path = yield* Path.Path
   return Option.isNone(logPath)
@@ -68,7 +68,7 @@ const report = Effect.fnUntraced(function*(places: ReadonlyArray<Leaderboard.Tra
   )
 })
 
-/** Trains every configuration, one after the other, each with its seeds. A sweep that was interrupted goes on where it was. */
+/** Trains the configurations one after the other, each with its seeds. An interrupted sweep resumes. */
 const run = Effect.fn("Sweep.run")(function*<E, R>(
   recipe: Recipe.Recipe<E, R>,
   given: Readonly<Record<string, unknown>>,
@@ -131,7 +131,7 @@ const commandOfModule = Effect.fnUntraced(function*(file: string) {
   return commandOf(one, { name: file, code: yield* OwnRecipe.codeOf(file) })
 })
 
-/** A command for each recipe, and for the user's own module where the arguments name one. */
+/** Makes a command for each recipe, and for the user's own module if the arguments name one. */
 export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
   const file = OwnRecipe.named("sweep", args)
   const owned = file === undefined ? [] : [yield* commandOfModule(file)]

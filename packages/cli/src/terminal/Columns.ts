@@ -1,11 +1,11 @@
-/** Tables of text. */
+/** Text tables with aligned columns. */
 import * as Style from "./Style.ts"
 
 const widthOf = (cell: string) => Style.strip(cell).length
 
 const padded = (cell: string, width: number) => cell + " ".repeat(Math.max(0, width - widthOf(cell)))
 
-/** Rows as lines whose columns begin at the same place; colours take no room. */
+/** Formats rows as lines with aligned columns. Colour codes count as no width. */
 export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
   const count = Math.max(0, ...rows.map(({ length }) => length))
   const widths = Array.from(
@@ -19,13 +19,13 @@ export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArr
 export interface Column<A> {
   readonly title: string
   readonly cell: (row: A) => string
-  /** Columns with a greater rank are left out first; those with rank 0 always stand. */
+  /** Columns with the greatest rank are left out first; columns with rank 0 are always shown. */
   readonly rank: number
 }
 
 const width = (lines: ReadonlyArray<string>) => Math.max(0, ...lines.map(widthOf))
 
-/** The table with as many of the columns as fit into the terminal. */
+/** The table with as many columns as fit the terminal. */
 export const fitting = <A>(
   columns: ReadonlyArray<Column<A>>,
   rows: ReadonlyArray<A>,

@@ -1,7 +1,7 @@
-/** The arguments of this process. */
+/** The command line arguments of this process. */
 import * as Context from "effect/Context"
 
-/** The arguments after the name of the program, as they were typed. */
+/** The arguments after the program's name, as typed. */
 export const CommandLine = Context.Reference<ReadonlyArray<string>>("@effect-rl/cli/terminal/CommandLine", {
   defaultValue: () => []
 })
@@ -9,5 +9,5 @@ export const CommandLine = Context.Reference<ReadonlyArray<string>>("@effect-rl/
 const quoted = (argument: string) =>
   /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`
 
-/** The words as a line that a shell reads back as the same words. */
+/** Quotes words as one line that a shell splits into the same words. */
 export const quote = (words: ReadonlyArray<string>): string => words.map(quoted).join(" ")

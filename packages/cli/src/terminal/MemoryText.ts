@@ -1,4 +1,4 @@
-/** A model's part of the engine's memory in words. */
+/** A model's share of the engine's memory, as text. */
 import type { Engine } from "@effect-rl/engine"
 import * as Quantity from "./Quantity.ts"
 

@@ -1,4 +1,4 @@
-/** The output of a run: on the terminal, as JSON lines, and in the run's log file. */
+/** A run's output: on the terminal, as JSON lines, and in the run's log file. */
 import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Console from "effect/Console"
 import * as Context from "effect/Context"
@@ -11,32 +11,32 @@ import * as RunLog from "./RunLog.ts"
 import * as Style from "./Style.ts"
 import * as Untrusted from "./Untrusted.ts"
 
-/** `live` redraws the last line of a terminal, `plain` only adds lines, `json` writes records alone. */
+/** `live` redraws the end of a terminal's output, `plain` only appends lines, `json` writes only records. */
 export type Mode = "live" | "plain" | "json"
 
 export class Output extends Context.Service<Output, {
   readonly mode: Mode
   readonly style: Style.Style
-  /** Characters of a line: those of the terminal, or the usual 80. */
+  /** Line width in characters: the terminal's width, or 80 if it is unknown. */
   readonly columns: Effect.Effect<number>
-  /** Adds lines for people; none of them in `json` mode. The log file gets them in every mode, without colours. */
+  /** Prints lines for people, except in `json` mode. The log file gets them in every mode, without colours. */
   readonly lines: (lines: ReadonlyArray<string>) => Effect.Effect<void>
-  /** Adds a record for programs, in `json` mode. */
+  /** Prints a record for programs, in `json` mode only. */
   readonly record: (record: unknown) => Effect.Effect<void>
-  /** Replaces what stands below all lines of a terminal, in `live` mode: one line or several. */
+  /** Replaces the text below all printed lines, which may have several lines. Only in `live` mode. */
   readonly live: (text: string) => Effect.Effect<void>
 }>()("@effect-rl/cli/terminal/Output") {
-  /** Adds a record of an error. */
+  /** Prints a record of an error, in `json` mode only. */
   static readonly recordError = (error: unknown) =>
     Output.use(({ record }) => record({ type: "error", message: Failure.message(error) }))
 
-  /** People read coloured lines on a terminal and plain ones elsewhere; `NO_COLOR` is respected. */
+  /** The output of a command. Lines are coloured only on a terminal; `NO_COLOR` is respected. */
   static readonly layer = (
     options: { readonly json: boolean }
   ): Layer.Layer<Output, never, Terminal.Terminal | RunLog.RunLog> => Layer.effect(Output, make(options.json))
 }
 
-/** Some terminals do not tell their width. */
+/** Used for terminals that do not report their width. */
 const usualColumns = 80
 
 /** Erases this many lines, from the cursor's line upwards. */
@@ -48,7 +48,7 @@ const make = Effect.fnUntraced(function*(json: boolean) {
   const log = yield* RunLog.RunLog
   const mode: Mode = json ? "json" : canAnimate ? "live" : "plain"
   const shown = yield* Ref.make("")
-  /** Lines that stand on the terminal and will be erased. */
+  /** Number of lines at the end of the terminal's output that will be erased. */
   const height = yield* Ref.make(1)
   const display = (text: string) => Effect.ignore(terminal.display(text))
   const show = Effect.fnUntraced(function*(text: string) {

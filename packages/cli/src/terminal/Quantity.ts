@@ -1,4 +1,4 @@
-/** Numbers as people read them. */
+/** Formats numbers for people. */
 
 /** `950`, `1.2 k`, `3.4 M`; a number that is not finite is written as `–`. */
 export const count = (value: number): string => {
@@ -14,7 +14,7 @@ export const bytes = (value: number): string =>
 /** `1 iteration`, `2 iterations`. */
 export const iterations = (count: number): string => `${count} iteration${count === 1 ? "" : "s"}`
 
-/** A share of 1 in percent. */
+/** A share between 0 and 1 as a percentage. */
 export const percent = (share: number, digits = 0): string =>
   Number.isFinite(share) ? `${(100 * share).toFixed(digits)} %` : "–"
 
@@ -28,7 +28,7 @@ export const duration = (millis: number): string => {
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
 }
 
-/** The largest unit of a time alone: `42 s`, `3 min`, `2 h`, `5 d`. */
+/** A duration in its largest unit only: `42 s`, `3 min`, `2 h`, `5 d`. */
 export const age = (millis: number): string => {
   const seconds = Math.max(0, Math.floor(millis / 1000))
   if (seconds < 60) return `${seconds} s`
@@ -36,7 +36,7 @@ export const age = (millis: number): string => {
   return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`
 }
 
-/** US dollars, to the cent from one cent on. */
+/** US dollars; amounts of at least one cent are rounded to cents. */
 export const dollars = (value: number): string =>
   `$${value === 0 || value >= 0.01 ? value.toFixed(2) : value.toPrecision(2)}`
 

@@ -8,10 +8,10 @@ import * as Layer from "effect/Layer"
 export class RunLog extends Context.Service<RunLog, {
   readonly append: (lines: ReadonlyArray<string>) => Effect.Effect<void>
 }>()("@effect-rl/cli/terminal/RunLog") {
-  /** Keeps nothing. */
+  /** Discards all lines. */
   static readonly layerNone = Layer.succeed(RunLog, { append: () => Effect.void })
 
-  /** Appends each line with its time. A log that cannot be written is not worth stopping a run for. */
+  /** Appends each line, with the time, to a file. Write errors are ignored: a run must not stop because of its log. */
   static readonly layer = (file: string): Layer.Layer<RunLog, never, FileSystem.FileSystem> =>
     Layer.effect(
       RunLog,

@@ -1,4 +1,4 @@
-/** Log messages of the library as lines of a run. */
+/** Prints the library's log messages as lines of a run. */
 import * as Arr from "effect/Array"
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ const textOf = ({ logLevel, message }: Logger.Options<unknown>) => {
   return `${logLevel === "Info" ? "" : `${name}: `}${Untrusted.showLines(parts.join(" "))}`
 }
 
-/** Loggers cannot wait, so messages are queued; those of the last finalizers are still written. */
+/** Loggers cannot wait, so messages are queued. The queue is drained at the end, after the last finalizers. */
 const make = Effect.gen(function*() {
   const output = yield* Output
   const queue = yield* Queue.unbounded<string, Cause.Done>()
@@ -30,5 +30,5 @@ const make = Effect.gen(function*() {
   })
 })
 
-/** Replaces Effect's own console logger. */
+/** Replaces Effect's console logger. */
 export const layer: Layer.Layer<never, never, Output> = Logger.layer([make])

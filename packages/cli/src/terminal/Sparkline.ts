@@ -2,7 +2,7 @@
 
 const bars = "▁▂▃▄▅▆▇█"
 
-/** A bar for each value, between the least and the greatest of them; a space for what is not a number. */
+/** One bar per value, scaled between the smallest and the largest; a space for NaN. */
 export const of = (values: ReadonlyArray<number>): string => {
   const known = values.filter(Number.isFinite)
   const [low, high] = [Math.min(...known), Math.max(...known)]

@@ -1,4 +1,4 @@
-/** A model's answer, printed as it comes: plain text unchanged, reasoning and tool calls marked. */
+/** Prints a model's answer during sampling: plain text unchanged, reasoning and tool calls marked. */
 import type { ResponseStream } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Terminal from "effect/Terminal"
@@ -6,12 +6,12 @@ import { Output } from "./Output.ts"
 import type { Style } from "./Style.ts"
 import * as Untrusted from "./Untrusted.ts"
 
-/** What the last line belongs to. */
+/** The kind of text on the last line. */
 type Last = ResponseStream.Delta["_tag"] | "nothing"
 
 const callOf = ({ arguments: args, name }: { readonly name: string; readonly arguments: string }) => `${name}(${args})`
 
-/** The text to print for one delta after another. */
+/** The text to print for the next delta. */
 const written = (delta: ResponseStream.Delta, last: Last, { dim, warn }: Style): string => {
   const line = last === "nothing" ? "" : "\n"
   switch (delta._tag) {
@@ -27,11 +27,11 @@ const written = (delta: ResponseStream.Delta, last: Last, { dim, warn }: Style):
   }
 }
 
-/** The text of all deltas. */
+/** The printed text of all deltas together. */
 export const text = (deltas: ReadonlyArray<ResponseStream.Delta>, style: Style): string =>
   deltas.map((delta, index) => written(delta, deltas[index - 1]?._tag ?? "nothing", style)).join("")
 
-/** A writer of one answer. It writes nothing for programs, which read the whole answer as JSON. */
+/** Makes a writer for one answer. In `json` mode it writes nothing, because programs read the whole answer as JSON. */
 export const make = Effect.gen(function*() {
   const { mode, style } = yield* Output
   const terminal = yield* Terminal.Terminal
@@ -44,7 +44,7 @@ export const make = Effect.gen(function*() {
         last = delta._tag
         return display(text)
       }),
-    /** Ends the last line. */
+    /** Ends the last line of the answer. */
     end: display("\n")
   }
 })

@@ -1,9 +1,9 @@
-/** Lines for terminals of 80 columns. */
+/** Wraps lines for terminals of 80 columns. */
 import * as Style from "./Style.ts"
 
 const widest = 79
 
-/** Parts behind a head, separated by commas; parts that do not fit into a line go to the next one, behind the indent. */
+/** Comma-separated parts after a head. Parts that do not fit on a line continue on the next line, after the indent. */
 export const lines = (head: string, indent: string, parts: ReadonlyArray<string>): ReadonlyArray<string> =>
   parts.reduce<ReadonlyArray<string>>((lines, part) => {
     const last = lines.at(-1)

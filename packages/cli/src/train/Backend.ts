@@ -1,4 +1,4 @@
-/** The backends that a run can be given to. */
+/** The backends on which a run can train. */
 import type { Tinker, TinkerError } from "@effect-rl/core"
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import type { Engine } from "@effect-rl/engine"
@@ -18,13 +18,13 @@ import type { Given, NoApiKey } from "./TinkerBackend.ts"
 export const names = ["engine", "mock", "tinker", "torch"] as const
 export type Name = typeof names[number]
 
-/** Kinds of services, for `--server`. */
+/** The service kinds that `--server` accepts. */
 export const servers = ["hosted", "effect-rl", "skyrl", "skyrl-jax", "skyrl-train", "other"] as const
 
 export interface Options {
   readonly model: string
   readonly checkpoints: string
-  /** Where the engine keeps checkpoints in place of that folder. */
+  /** The engine's checkpoint store, instead of a folder. */
   readonly store?: CheckpointStore.CheckpointStore
   readonly workers: Option.Option<number>
   readonly service: Given
@@ -44,14 +44,14 @@ const isPath = (model: string) =>
     (exists) => exists || /^[./]|\.gguf$/.test(model)
   )
 
-/** Whether the engine has to be told where the model is, as it is no preset. */
+/** Whether the engine must load the model from a folder or the hub, because it is not a preset. */
 export const isLoaded = (model: string) =>
   Effect.gen(function*() {
     const { SmolLm2 } = yield* Effect.promise(() => import("@effect-rl/engine"))
     return model === SmolLm2.name || (yield* isPath(model))
   })
 
-/** The embedded engine, which is loaded where it is asked for, and its options. */
+/** The embedded engine, loaded on demand, and its options. */
 const configured = Effect.fnUntraced(function*({ checkpoints, model, store, workers }: Options) {
   const { Engine } = yield* Effect.promise(() => import("@effect-rl/engine"))
   const models = (yield* isLoaded(model)) ? [model] : []
@@ -61,7 +61,7 @@ const configured = Effect.fnUntraced(function*({ checkpoints, model, store, work
 const engine = (given: Options): Backend =>
   Layer.unwrap(Effect.map(configured(given), ({ Engine, options }) => Engine.layerOptions(options)))
 
-/** The model's part of the backend's memory; undefined where the backend computes elsewhere. */
+/** The model's share of the backend's memory; undefined if the backend computes elsewhere. */
 export const memory = Effect.fnUntraced(function*(
   backend: Name,
   given: Options
@@ -78,7 +78,7 @@ const mock = (model: string): Backend =>
 const tinker = (service: Given): Backend =>
   Layer.unwrap(Effect.map(Effect.promise(() => import("./TinkerBackend.ts")), ({ layer }) => layer(service)))
 
-/** The model for PyTorch: a folder, a model of the hub, or the folder of a preset. */
+/** The model for PyTorch: a folder, a Hugging Face Hub model, or a preset's folder. */
 export const torch = (
   { checkpoints, name, place, torch }: Pick<Options, "checkpoints" | "torch"> & {
     readonly name: string
@@ -98,7 +98,7 @@ export const torch = (
     return TorchBackend.layer({ name, model, checkpoints, ...TorchFlags.options(torch) })
   }))
 
-/** Only the one asked for is loaded. */
+/** The named backend. Only its modules are loaded. */
 export const layer = (name: Name, options: Options): Backend => {
   switch (name) {
     case "engine":

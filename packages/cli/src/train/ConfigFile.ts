@@ -1,4 +1,4 @@
-/** Settings from a JSON or YAML file, under the same names as flags, in camelCase. */
+/** Settings in a JSON or YAML file, with the flags' names in camelCase. */
 import { InvalidOption } from "@effect-rl/core"
 import { FileFailure } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ const refuse = (field: string, found: string, expected: string) =>
 const isSettings = (value: unknown): value is Readonly<Record<string, unknown>> =>
   Predicate.isObject(value) && !Array.isArray(value)
 
-/** The object in a file, which a flag names. JSON is read as YAML, of which it is a part. */
+/** Reads the object in a file; `flag` is the flag that names the file. JSON is parsed as YAML, which includes it. */
 export const read = Effect.fn("ConfigFile.read")(function*(flag: string, file: string) {
   const field = `--${flag}`
   const fs = yield* FileSystem.FileSystem
@@ -29,7 +29,7 @@ export const read = Effect.fn("ConfigFile.read")(function*(flag: string, file: s
     : yield* refuse(field, file, `an object of settings in it, not ${JSON.stringify(content)}`)
 })
 
-/** The settings of a command line, each value as a file would have it. */
+/** Converts settings on the command line to the values that a file would contain. */
 export const fromText = Effect.fn("ConfigFile.fromText")(function*(settings: Readonly<Record<string, string>>) {
   return yield* Effect.forEach(Object.entries(settings), ([name, text]) =>
     Effect.try({

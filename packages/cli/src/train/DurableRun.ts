@@ -1,4 +1,4 @@
-/** `--durable`: a run that workers drive and the cluster's database keeps, followed from here and copied into the run's folder. */
+/** `--durable`: a run that workers drive and the cluster's database stores. This process follows it and copies it into the run's folder. */
 import { CheckpointDatabase, RunDatabase, RunDriver } from "@effect-rl/cluster"
 import type { RunRecord } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
@@ -12,14 +12,14 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { SentRun } from "../executor/RecipeDriver.ts"
 
-/** A run cannot be driven by workers. */
+/** Workers cannot drive this run. */
 export class NotDurable extends Schema.TaggedError<NotDurable>()("NotDurable", { detail: Schema.String }) {
   override get message() {
     return `--durable is not for this run: ${this.detail}`
   }
 }
 
-/** Copies the checkpoints of a record into the folder, where other commands look for them. */
+/** Copies a record's checkpoints into the folder in which other commands look for them. */
 const copyCheckpoints = Effect.fnUntraced(function*(
   record: RunRecord.RunRecord,
   checkpoints: string,
@@ -38,7 +38,7 @@ const copyCheckpoints = Effect.fnUntraced(function*(
   }
 }, Effect.catch((error) => Effect.logWarning(`a checkpoint was not copied: ${error.message}`)))
 
-/** The sequence number of the newest record in the folder; −1 where it has none. */
+/** The sequence number of the folder's newest record; −1 if it has none. */
 const copiedTo = (folder: string) =>
   RunDirectory.open(folder).pipe(
     Effect.flatMap(({ read }) => Stream.runLast(read)),
@@ -47,21 +47,21 @@ const copiedTo = (folder: string) =>
   )
 
 export interface Options {
-  /** The name of the run in the database. */
+  /** The run's name in the database. */
   readonly run: string
-  /** The folder of its copy. */
+  /** The folder into which the run is copied. */
   readonly folder: string
   readonly checkpoints: string
   readonly sent: SentRun
-  /** How long an interruption waits for the driver to save. */
+  /** How long an interruption waits until the driver has saved. */
   readonly interruptTimeout: Duration.Input
 }
 
 const encode = Schema.encodeEffect(Schema.toCodecJson(SentRun))
 
 /**
- * Has the run driven by the cluster until it ends, copies it and emits its records. Ending the stream early stops the run, which is saved
- * first.
+ * Lets the cluster drive the run until it ends, copies its records into the folder and emits them. Ending the stream early saves and stops
+ * the run.
  */
 export const stream = ({ checkpoints, folder, interruptTimeout, run, sent }: Options) =>
   Stream.unwrap(Effect.gen(function*() {
@@ -86,7 +86,7 @@ export const stream = ({ checkpoints, folder, interruptTimeout, run, sent }: Opt
     const driving = yield* Effect.forkScoped(
       RunDriver.drive(run, yield* Effect.orDie(encode(sent)), { interruptTimeout })
     )
-    // The answer may come before or after the last record.
+    // The driver's reply may arrive before or after the last record.
     const place = { at: yield* copiedTo(folder), end: Infinity }
     const answered = Stream.fromEffect(Effect.andThen(Fiber.await(driving), newest)).pipe(
       Stream.map((end) => {

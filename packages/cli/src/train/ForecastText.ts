@@ -1,8 +1,8 @@
-/** What a run will have spent at its end, in words. */
+/** A forecast of what a run will have used at its end, as text. */
 import { Usage } from "@effect-rl/core/backend"
 import * as Quantity from "../terminal/Quantity.ts"
 
-/** A forecast as it is recorded, or as JSON has it. */
+/** A forecast as it is recorded, or decoded from JSON. */
 interface Forecast {
   readonly prefilled: number | null
   readonly sampled: number | null
@@ -11,7 +11,7 @@ interface Forecast {
   readonly seconds?: number | null
 }
 
-/** Such as `1.2 M tokens, $3.40, 2 h 5 min`. */
+/** Formats a forecast, for example as `1.2 M tokens, $3.40, 2 h 5 min`. */
 export const of = ({ dollars, prefilled, sampled, seconds, trained }: Forecast): string => {
   const tokens = Usage.total({ prefilled: prefilled ?? NaN, sampled: sampled ?? NaN, trained: trained ?? NaN })
   return [

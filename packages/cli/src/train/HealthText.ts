@@ -1,4 +1,4 @@
-/** The metrics of an iteration that tell of trouble first, in one line. */
+/** An iteration's early-warning metrics on one line. */
 import * as Quantity from "../terminal/Quantity.ts"
 
 type Metrics = Readonly<Record<string, number | null>>
@@ -10,7 +10,7 @@ const signs = [
   ["gradient norm", "grad_norm", (value: number) => Quantity.fixed(value, 2)]
 ] as const
 
-/** Each with its name. */
+/** The metrics that are present, each with its label. */
 export const parts = (metrics: Metrics): ReadonlyArray<string> => {
   const informative = (metrics["groups/informative"] ?? NaN) / (metrics["groups/total"] ?? NaN)
   const others = signs.flatMap(([name, metric, show]) => {
@@ -25,5 +25,5 @@ export const parts = (metrics: Metrics): ReadonlyArray<string> => {
   ]
 }
 
-/** Empty where the program reports none of them. */
+/** The metrics as text; empty if the program reports none of them. */
 export const of = (metrics: Metrics): string => parts(metrics).join(", ")

@@ -1,4 +1,4 @@
-/** How a run is started: its command, settings and machine, for its record. */
+/** How a run was started: its command, settings and machine, as a record. */
 import { RunRecord, Setting } from "@effect-rl/core"
 import type { Json, Launch } from "@effect-rl/core/records"
 import type { Recipe } from "@effect-rl/recipes"
@@ -14,7 +14,7 @@ const decodeJson = Schema.decodeUnknownOption(Schema.Json)
 
 const json = (value: unknown): Json.Json => Option.getOrElse(decodeJson(value), () => String(value))
 
-/** The recipe's settings, those that were given in place of the defaults. */
+/** The recipe's settings; given values replace defaults. */
 const settingsOf = (struct: Setting.Struct, given: Readonly<Record<string, unknown>>): ReadonlyArray<Launch.Chosen> =>
   Object.entries(struct.fields).flatMap(([name, field]) => {
     const setting = Setting.of(field)
@@ -36,10 +36,10 @@ const machine = (): Launch.Launch["machine"] => ({
   memory: totalmem()
 })
 
-/** An address in an argument, without the password that stands in it. */
+/** Removes the password from an address in an argument. */
 const withoutPassword = (argument: string) => argument.replace(/(:\/\/[^:@/]*):[^@/]*@/, "$1@")
 
-/** The launch of a run with the settings that were given. */
+/** The launch record of a run with the given settings. */
 export const make = Effect.fnUntraced(function*(
   { name, settings }: Pick<Recipe.Recipe, "name" | "settings">,
   given: Readonly<Record<string, unknown>>

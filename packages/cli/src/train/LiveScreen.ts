@@ -1,4 +1,4 @@
-/** The live screen below the log lines of a run: is it learning, is it healthy, where does the time go, what does it cost. */
+/** The live screen below a run's log lines: learning, health, time and cost. */
 import * as Quantity from "../terminal/Quantity.ts"
 import * as Sparkline from "../terminal/Sparkline.ts"
 import * as Wrapped from "../terminal/Wrapped.ts"
@@ -44,7 +44,7 @@ const cost = ({ latest }: Progress.Progress): ReadonlyArray<string> => {
   ]
 }
 
-/** The screen as lines: only the current activity before the first iteration is done, and nothing at the end. */
+/** The screen's text. It shows only the current activity until the first iteration is done, and is empty at the end. */
 export const text = (progress: Progress.Progress, now: number): string => {
   const doing = ProgressText.doing(progress)
   if (doing === "") return ""

@@ -1,4 +1,4 @@
-/** A backend that answers half of the problems, so that everything around it can be tried in seconds. */
+/** A backend that answers half of the problems correctly, so everything around it can be tried in seconds. */
 import { Tinker } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import { ModelRegistry } from "@effect-rl/core/renderers"
@@ -22,19 +22,19 @@ const textOf = (prompt: Sampling.SampleRequest["prompt"]) =>
 const end = ([stop]: Sampling.Stop = []): ReadonlyArray<number> =>
   typeof stop === "string" ? Array.from(tokenizer.encode(stop)) : stop === undefined ? [] : [stop]
 
-/** The tokens of an answer, in `\boxed{…}` where the prompt asks for that. */
+/** The tokens of an answer, in `\boxed{…}` if the prompt asks for it. */
 const say = (prompt: string, answer: string) =>
   tokenizer.encode(prompt.includes("\\boxed") ? `\\boxed{${answer}}` : answer)
 
-/** Which samples have the right answer: those with an even seed, or all. */
+/** Which samples are answered correctly: those with an even seed, or all. */
 export type Right = "half" | "all"
 
-/** Only the last four digits of a seed matter. */
+/** Only the last four digits of a seed are used. */
 const seeds = 10_000
 
 /**
- * Right where the seed is even, which is every second attempt of a group, as members' seeds follow each other; the seed itself
- * where the question is not one of the task's, so that every sample differs.
+ * Answers correctly if the seed is even. The seeds of a group's members are consecutive, so every second attempt is right. A question that
+ * the task does not know is answered with the seed, so all samples differ.
  */
 const respond = (
   answerTo: AnswerTo,
@@ -66,7 +66,7 @@ const script = (answerKey: Ref.Ref<AnswerTo>, right: Right): Script.Script => ({
     }))
 })
 
-/** The mock's weights do not matter and are gone with the process: a run resumes from any checkpoint, and a worker samples from any. */
+/** The mock's weights are irrelevant and end with the process: a run resumes from any checkpoint, and a worker samples from any. */
 const resumable = (model: string) =>
   Effect.map(Tinker.Tinker, (tinker) =>
     Tinker.Tinker.of({

@@ -1,4 +1,4 @@
-/** Modules that Node would read as CommonJS, although they are written as ES modules. */
+/** Detects ES modules that Node would load as CommonJS. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 
 const Package = Schema.fromJsonString(Schema.Struct({ type: Schema.optionalKey(Schema.String) }))
 
-/** The type of the nearest package.json; "module" where none says so, as Node then looks at the syntax. */
+/** The type in the nearest package.json, or "module" if none sets it, because Node then detects the syntax. */
 const typeAbove = (folder: string): Effect.Effect<string, never, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem
@@ -24,7 +24,10 @@ const typeAbove = (folder: string): Effect.Effect<string, never, FileSystem.File
     return above === folder ? "module" : yield* typeAbove(above)
   })
 
-/** Whether Node fails to load a file since its project says that it is CommonJS: its name leaves the kind open, and it imports or exports. */
+/**
+ * Whether Node fails to load a file because its package is CommonJS: the file's extension leaves the kind open, and the file imports or
+ * exports.
+ */
 export const isMistaken = Effect.fnUntraced(function*(file: string) {
   if (!/\.[jt]s$/.test(file)) return false
   const fs = yield* FileSystem.FileSystem

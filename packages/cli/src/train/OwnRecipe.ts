@@ -1,4 +1,4 @@
-/** Recipes and pipelines of one's own, from a module that exports one as its default, or that registers evals. */
+/** Users' recipes and pipelines, from modules that export one as their default or register evals. */
 import { EvalRecipe, type Pipeline, type Recipe, type Recipes } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -20,16 +20,16 @@ export class NoRecipe extends Schema.TaggedError<NoRecipe>()("NoRecipe", {
   }
 }
 
-/** Whether an argument names a module rather than a recipe that comes with effect-rl. */
+/** Whether an argument is a module's path rather than a built-in recipe's name. */
 export const isFile = (argument: string) => /[\\/]|\.[cm]?[jt]s$/.test(argument)
 
-/** The name of a module of the user's own, and the hash of its text. */
+/** The name of a user's module, and the hash of its text. */
 export interface Own {
   readonly name: string
   readonly code: string
 }
 
-/** The services that the CLI gives to recipes, and a scope that ends with the command. */
+/** The services that the CLI provides to recipes, and a scope that ends with the command. */
 export type Services = Recipes.Services | AgentServices.Services | Scope.Scope
 
 const isConfigurable = (value: unknown) =>
@@ -48,7 +48,10 @@ const isRecipe = (value: unknown): value is Recipe.Recipe<unknown, Services> =>
 const commonJs =
   "its package.json says that it is CommonJS, and it is an ES module: run \"npm pkg set type=module\" there, or let its name end in .mts or .mjs"
 
-/** The line of a mistake in TypeScript, with which its stack begins; the message has none. Node does not tell that of JavaScript. */
+/**
+ * The source line of a TypeScript syntax error, taken from its stack because the message lacks it. Node does not report the line for
+ * JavaScript.
+ */
 const lineOf = (error: Error) =>
   error instanceof SyntaxError ? /^\S*?([^\\/\s]+:\d+)\n/.exec(error.stack ?? "")?.[1] : undefined
 
@@ -58,7 +61,7 @@ const detailOf = (error: unknown) => {
   return line === undefined ? error.message : `${line}: ${error.message}`
 }
 
-/** The recipe of an eval file, or the recipe or pipeline that a module exports as its default. */
+/** Loads the recipe of an eval file, or the recipe or pipeline that is a module's default export. */
 export const load = Effect.fn("OwnRecipe.load")(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -80,7 +83,7 @@ export const load = Effect.fn("OwnRecipe.load")(function*(file: string) {
     : yield* new NoRecipe({ file, detail: "it has no default export made by Recipe.make or Pipeline.make" })
 })
 
-/** The recipe that a module exports; pipelines have no task of their own. */
+/** Loads a module's recipe. Fails for a pipeline, which has no task of its own. */
 export const loadRecipe = Effect.fnUntraced(function*(file: string) {
   const own = yield* load(file)
   return isPipeline(own)
@@ -88,13 +91,13 @@ export const loadRecipe = Effect.fnUntraced(function*(file: string) {
     : own
 })
 
-/** The module that a command line names after its verb; undefined where it names a recipe that comes with effect-rl. */
+/** The module path after the command line's verb; undefined if the verb is followed by a built-in recipe's name. */
 export const named = (verb: string, args: ReadonlyArray<string>): string | undefined => {
   const argument = args[args.indexOf(verb) + 1] ?? ""
   return isFile(argument) ? argument : undefined
 }
 
-/** A hash of the module's text, by which a resumed run knows that the task was edited; modules that it imports do not count. */
+/** A hash of the module's text, so a resumed run can detect an edited task. Imported modules are not hashed. */
 export const codeOf = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const text = yield* Effect.orElseSucceed(fs.readFileString(file), () => "")

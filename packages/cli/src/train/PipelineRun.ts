@@ -1,4 +1,4 @@
-/** One `train` command of a pipeline: stage after stage, each a run in a folder of its own, with the results of each. */
+/** One `train` command for a pipeline: it runs the stages in order, each as a run in its own folder, and reports their results. */
 import { RunDirectory } from "@effect-rl/files"
 import type { Pipeline } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ import { RunLog } from "../terminal/RunLog.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as TrainRun from "./TrainRun.ts"
 
-/** A stage ended without the checkpoint that the next one begins with. */
+/** A stage ended without the checkpoint from which the next stage starts. */
 export class StageNotSaved extends Schema.TaggedError<StageNotSaved>()("StageNotSaved", { folder: Schema.String }) {
   override get message() {
     return `${this.folder} ended without a checkpoint to sample from, with which the next stage begins`
@@ -57,10 +57,10 @@ const report = Effect.fnUntraced(function*(folder: string, trained: ReadonlyArra
   })
 })
 
-/** The output of a pipeline, beside those of its stages' runs. */
+/** The pipeline's output, separate from the outputs of its stages' runs. */
 export const outputOf = (flags: TrainRun.Flags) => Layer.provide(Output.layer(flags), RunLog.layerNone)
 
-/** Trains the stages in turn, and returns the results of each. Run again after an interruption, it resumes. */
+/** Trains the stages in order and returns their results. After an interruption, running it again resumes. */
 export const run = Effect.fn("PipelineRun.run")(function*<E, R>(
   pipeline: Pipeline.Pipeline<E, R>,
   given: Readonly<Record<string, unknown>>,
@@ -71,7 +71,7 @@ export const run = Effect.fn("PipelineRun.run")(function*<E, R>(
   const folder = yield* RunFolder.resolve({ ...flags, recipe: pipeline.name, seed })
   const shared = { ...flags, config: Option.none(), set: Option.none(), checkpoints: path.join(folder, "checkpoints") }
   const trained: Array<Trained> = []
-  /** A plan is made before there are checkpoints. */
+  /** A plan is made before any checkpoint exists. */
   const of = (stage: string): Pipeline.Checkpoint =>
     trained.find((other) => other.stage === stage)?.checkpoint ?? {
       statePath: `the weights of ${stage}`,

@@ -1,4 +1,4 @@
-/** One pipeline trained with several seeds, and the results of its stages over all seeds. */
+/** Trains one pipeline with several seeds and reports the stages' results over all seeds. */
 import type { Pipeline } from "@effect-rl/recipes"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -10,13 +10,13 @@ import * as PipelineRun from "./PipelineRun.ts"
 import * as SeedSweep from "./SeedSweep.ts"
 import * as TrainRun from "./TrainRun.ts"
 
-/** The measurements of one stage with one seed. */
+/** One stage's measurements with one seed. */
 const measured = ({ history, stage }: PipelineRun.Trained) =>
   Object.entries(FinalReport.record(history).evaluations).flatMap(([evaluator, { after, before }]) =>
     after === undefined || before === undefined ? [] : [{ stage, evaluator, before: before.value, after: after.value }]
   )
 
-/** Means over the seeds, and how far these lie apart. */
+/** The means over the seeds, and their spread. */
 const overSeeds = (seeds: ReadonlyArray<ReadonlyArray<PipelineRun.Trained>>) => {
   const all = seeds.flatMap((trained) => trained.flatMap(measured))
   const byStage = Object.values(Arr.groupBy(all, ({ evaluator, stage }) => `${stage} ${evaluator}`))
@@ -30,7 +30,7 @@ const overSeeds = (seeds: ReadonlyArray<ReadonlyArray<PipelineRun.Trained>>) => 
 
 const headings = ["stage", "evaluator", "before", "after", "least", "greatest"]
 
-/** Trains the pipeline once per seed, each in a folder of its own, and shows the results of the stages over all seeds. */
+/** Trains the pipeline once per seed, each in its own folder, and shows the stages' results over all seeds. */
 export const run = Effect.fn("PipelineSweep.run")(function*<E, R>(
   pipeline: Pipeline.Pipeline<E, R>,
   given: Readonly<Record<string, unknown>>,

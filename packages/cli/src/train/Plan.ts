@@ -1,4 +1,4 @@
-/** The tokens and dollars that a run would use, found by playing it against a backend that only counts. */
+/** Estimates a run's tokens and dollars by running it on a backend that only counts. */
 import { Policy, Rollout } from "@effect-rl/core"
 import { type Datum, Metering, type Sampling, type SamplingClient, Usage, type Weights } from "@effect-rl/core/backend"
 import { Caps, Prices } from "@effect-rl/core/program"
@@ -7,10 +7,10 @@ import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
-/** The most that a run asks of models. */
+/** The most that a run can use of its models. */
 export interface Use {
   readonly responses: number
-  /** Tokens of the weights that are trained. */
+  /** Tokens of the trained weights. */
   readonly own: Spent.Spent
   /** Tokens of other weights: references, teachers, judges. */
   readonly others: Spent.Spent
@@ -18,16 +18,16 @@ export interface Use {
 
 export interface Plan {
   readonly iterations: number
-  /** Problems or examples of a batch. */
+  /** Problems or examples per batch. */
   readonly groups: number
-  /** Use of a batch, as the first one has it, when every group has something to learn from. */
+  /** Use of one iteration, measured on the first batch, if no group is without a signal. */
   readonly iteration: Use
-  /** Most batches that an iteration samples, where groups without a signal are replaced. */
+  /** The most batches that an iteration samples, if groups without a signal are replaced. */
   readonly batches: number
   readonly evaluations: number
-  /** Use of each evaluation. */
+  /** The use of one evaluation. */
   readonly evaluation: Use
-  /** Use of the whole run; without dollars where the table has no price for the weights that are trained. */
+  /** Use of the whole run; without dollars if the trained weights have no known price. */
   readonly total: Use
 }
 
@@ -48,7 +48,7 @@ const times = (use: Use, count: number): Use => ({
 const positions = (data: ReadonlyArray<Pick<Datum.Datum<Datum.Kind>, "modelInput">>) =>
   data.reduce((sum, { modelInput }) => sum + modelInput.length, 0)
 
-/** A client that counts its requests and gives empty answers. */
+/** A client that counts requests and returns empty answers. */
 const silent = (count: (asked: Usage.Usage, responses: number) => void): SamplingClient.SamplingClient => {
   const cut: Sampling.SampledTokens = { tokens: new Int32Array(0), logprobs: new Float32Array(0), stopReason: "length" }
   return {
@@ -101,10 +101,10 @@ const counter = () => {
   return { sampler, weights, metering, use: () => use }
 }
 
-/** What the first iteration would use. */
+/** The use of the first iteration. */
 interface First {
   readonly groups: number
-  /** What is sampled, and what is trained on. */
+  /** What the iteration samples. `trained` is what it trains on. */
   readonly sampled: Use
   readonly trained: Use
 }
@@ -129,7 +129,7 @@ const read = Effect.fnUntraced(function*<E, R>({ batch }: Recipe.Examples<E, R>,
   return first
 })
 
-/** The positions that other weights, such as a reference, read of the training data. */
+/** The training positions that other weights, such as a reference, also compute. */
 const compared = ({ own: { trained } }: Use, readers: number): Use => ({
   ...nothing,
   others: { ...Spent.zero, prefilled: readers * trained }
@@ -146,7 +146,7 @@ const measured = Effect.fnUntraced(function*<E, R>({ evaluators }: Recipe.Task<E
   return use()
 })
 
-/** The use with its dollars, where its model has a price. */
+/** Adds dollars to the use if its model has a price. */
 const priced = (use: Use, price: Prices.Price | undefined): Use => {
   const { dollars: _, ...own } = use.own
   const dollars = Prices.cost(price, own)
@@ -155,7 +155,7 @@ const priced = (use: Use, price: Prices.Price | undefined): Use => {
 
 const nothingFirst: First = { groups: 0, sampled: nothing, trained: nothing }
 
-/** An iteration that replaces groups samples further batches, and may train on fewer or more groups than one has. */
+/** Plans a task. An iteration that replaces groups samples more batches, and may train on fewer or more groups than one batch has. */
 export const make = Effect.fnUntraced(function*<E, R>(task: Recipe.Task<E, R>) {
   const { dataset, evaluators, examples, model, readers = 0, replacing = Effect.undefined, settings } = task
   const { evalEvery, iterations: most = Infinity, seed } = settings
@@ -186,7 +186,7 @@ export const make = Effect.fnUntraced(function*<E, R>(task: Recipe.Task<E, R>) {
   return plan
 })
 
-/** The run's use of all weights together; only the trained weights have dollars. */
+/** The run's use over all weights; only the trained weights have dollars. */
 export const all = ({ total: { others, own } }: Plan): Spent.Spent => {
   const { dollars: _, ...sum } = Spent.add(own, others)
   return own.dollars === undefined ? sum : { ...sum, dollars: own.dollars }

@@ -1,4 +1,4 @@
-/** A plan in words. */
+/** A run's plan as text. */
 import { Usage } from "@effect-rl/core/backend"
 import type { Caps } from "@effect-rl/core/program"
 import type { Engine } from "@effect-rl/engine"
@@ -13,16 +13,16 @@ export interface Options {
   readonly folder: string
   readonly isStarted: boolean
   readonly maxTokens: number
-  /** Most turns of an episode: from two on, what a plan counts is no bound. */
+  /** Maximum turns per episode. With two or more, the planned use is not an upper bound. */
   readonly turns: number
   readonly limits: Caps.Amounts
-  /** The model's part of the engine's memory; undefined for other backends. */
+  /** The model's share of the engine's memory; undefined for other backends. */
   readonly memory: Engine.ModelPlan | undefined
 }
 
 const flag = (name: Caps.Name) => `--${name.replaceAll("_", "-")}`
 
-/** The dollars of the trained weights, and a note on the costs that they leave out. */
+/** The dollars of the trained weights, and a note on excluded costs. */
 const dollarLines = (plan: Plan.Plan, bound: string) => {
   const { others, own: { dollars } } = plan.total
   const unpriced = Usage.total(others)
@@ -36,7 +36,7 @@ const limitLines = (plan: Plan.Plan, limits: Caps.Amounts) => [
   ...(Number.isFinite(limits.max_minutes) ? [`  ${flag("max_minutes")} ${limits.max_minutes} ends it then`] : [])
 ]
 
-/** Groups from which there is nothing to learn are replaced by those of further batches. */
+/** Describes the further batches that replace groups without a signal. */
 const furtherLines = ({ batches, groups }: Plan.Plan) => {
   const most = batches * groups
   return batches === 1

@@ -1,33 +1,33 @@
-/** The progress of a run, folded from its records. */
+/** The progress of a run, computed from its records. */
 import type { RunRecord } from "@effect-rl/core"
 import { Statistics } from "@effect-rl/core/evaluation"
 
 export type Phase = "starting" | "evaluating" | "sampling" | "training" | "saving" | "done"
 
 export interface Progress {
-  /** Null where the run has no end. */
+  /** Null if the run has no planned end. */
   readonly iterations: number | null
   readonly startedAt: number
   readonly iteration: number
   readonly phase: Phase
-  /** The evaluator at work. */
+  /** The evaluator that is running; undefined during training. */
   readonly evaluator: string | undefined
-  /** Groups that the evaluator or the iteration has rolled out, and how many there will be (0 where that is not known). */
+  /** Groups that the current evaluator or iteration has rolled out, and their planned number (0 if unknown). */
   readonly groups: { readonly completed: number; readonly total: number }
-  /** Milliseconds of the latest iterations. */
+  /** Milliseconds of each of the latest iterations. */
   readonly durations: ReadonlyArray<number>
   /** Mean rewards of the latest iterations. */
   readonly rewards: ReadonlyArray<number>
-  /** The newest iteration that is done. */
+  /** The record of the newest completed iteration. */
   readonly latest: RunRecord.Updated | undefined
-  /** Seconds so far, by stage. */
+  /** Seconds spent so far in each stage. */
   readonly seconds: Readonly<Record<Stage, number>>
 }
 
-/** What the time of a run goes into. */
+/** What a run is doing. */
 export type Stage = "sampling" | "training" | "evaluating"
 
-/** Times are in milliseconds since any fixed moment. */
+/** The progress of a run that starts now. Times are in milliseconds from any fixed moment. */
 export const begin = (now: number): Progress => ({
   iterations: 0,
   startedAt: now,
@@ -41,7 +41,7 @@ export const begin = (now: number): Progress => ({
   seconds: { sampling: 0, training: 0, evaluating: 0 }
 })
 
-/** How many rewards to keep: a narrow terminal has room for this many. */
+/** How many rewards to keep: as many as fit on a narrow terminal. */
 const rememberedRewards = 48
 
 const updated = (self: Progress, record: RunRecord.Updated): Progress => {
@@ -95,7 +95,7 @@ export const update = (self: Progress, record: RunRecord.RunRecord): Progress =>
     case "Updated":
       return updated(self, record)
     case "Evaluating":
-      // An evaluation beside training does not change the phase.
+      // An evaluation that runs beside training does not change the phase.
       if (record.weights !== undefined) return self
       return { ...self, phase: "evaluating", evaluator: record.evaluator, groups: none }
     case "Evaluated": {
@@ -115,7 +115,7 @@ export const update = (self: Progress, record: RunRecord.RunRecord): Progress =>
 
 const none = { completed: 0, total: 0 }
 
-/** Milliseconds until the run is done, by its forecast or by its latest iterations; undefined where that cannot be said. */
+/** Milliseconds until the run ends, from its forecast or its latest iterations; undefined if unknown. */
 export const remaining = ({ durations, iteration, iterations, latest }: Progress): number | undefined => {
   const expected = latest?.forecast?.seconds
   if (expected !== undefined) return 1000 * Math.max(0, expected - (latest?.spent.seconds ?? 0))

@@ -1,4 +1,4 @@
-/** Progress in words: a line per iteration, and a line that moves. */
+/** Progress as text: one line per iteration, and one live line. */
 import type { RunRecord } from "@effect-rl/core"
 import { Statistics } from "@effect-rl/core/evaluation"
 import * as Quantity from "../terminal/Quantity.ts"
@@ -13,11 +13,11 @@ const bar = (share: number) => {
   return `${"█".repeat(filled)}${"░".repeat(barWidth - filled)}`
 }
 
-/** The iteration's number, as wide as that of the last one. */
+/** The iteration's number, padded to the width of the last iteration's number. */
 const iterationNumber = (done: number, iterations: number | null) =>
   iterations === null ? String(done) : `${String(done).padStart(String(iterations).length)}/${iterations}`
 
-/** The elapsed time of the run, and the estimated time left. */
+/** The run's elapsed time and estimated remaining time. */
 export const times = (progress: Progress.Progress, now: number) => {
   const left = Progress.remaining(progress)
   const elapsed = `${Quantity.duration(now - progress.startedAt)} elapsed`
@@ -56,13 +56,13 @@ export const live = (progress: Progress.Progress, now: number): string => {
   return text === "" ? "" : `${text} · ${times(progress, now)}`
 }
 
-/** The sampling speed of an iteration; nothing for one that did not sample. */
+/** An iteration's sampling speed; empty if the iteration did not sample. */
 export const speed = (metrics: Readonly<Record<string, number>>): ReadonlyArray<string> => {
   const tokensPerSecond = (metrics["tokens/sampled"] ?? NaN) / (metrics["time/sampling"] ?? NaN)
   return Number.isFinite(tokensPerSecond) ? [`${Quantity.count(tokensPerSecond)} tokens/s`] : []
 }
 
-/** What an iteration has come to, with speed and time unless they stand elsewhere. `progress` already includes the iteration. */
+/** The results of an iteration, with speed and time unless they are shown elsewhere. `progress` already includes the iteration. */
 export const iteration = (
   { iteration, metrics, reward, updates }: RunRecord.Updated,
   progress: Progress.Progress,
@@ -86,14 +86,14 @@ export const iteration = (
 
 const nats = (value: number) => `${Quantity.fixed(value, 3)} nats`
 
-/** Numbers besides rewards: the loss of supervised training, the margin of preferences, the distance from a teacher. */
+/** Metrics shown besides rewards: the supervised loss, the preference margin, and the distance from a teacher. */
 const updateNumbers = [
   ["nll", "NLL", nats],
   ["dpo/margin", "reward margin", (value: number) => Quantity.fixed(value, 3)],
   ["teacher_kl", "teacher KL", nats]
 ] as const
 
-/** The metrics that were reported, each with its name in words. */
+/** The reported metrics, each with its label. */
 const numbers = (
   metrics: Readonly<Record<string, number>>,
   named: ReadonlyArray<readonly [metric: string, name: string, show: (value: number) => string]>,
@@ -104,7 +104,7 @@ const numbers = (
     return value === undefined ? [] : [`${name} ${style.bold(show(value))}`]
   })
 
-/** The share of cut responses from which on the reward measures the token limit rather than the answers. */
+/** The share of truncated responses above which the reward measures the token limit rather than the answers. */
 const highTruncation = 0.5
 
 const truncation = (truncated: number, style: Style) => {
@@ -112,7 +112,7 @@ const truncation = (truncated: number, style: Style) => {
   return truncated >= highTruncation ? style.warn(text) : text
 }
 
-/** What to do when most responses are cut; undefined otherwise. */
+/** Advice if most responses are truncated; undefined otherwise. */
 export const truncationAdvice = ({ metrics }: RunRecord.Updated, maxTokens: number): string | undefined => {
   const truncated = metrics["env/all/truncated"] ?? 0
   return truncated >= highTruncation
@@ -121,7 +121,7 @@ export const truncationAdvice = ({ metrics }: RunRecord.Updated, maxTokens: numb
     : undefined
 }
 
-/** The results of an evaluation with their 95 % intervals, wrapped to the width of a terminal. */
+/** An evaluation's results with their 95 % intervals, wrapped to the terminal's width. */
 export const evaluated = (
   { evaluator, iteration, metrics, reward, score }: RunRecord.Evaluated,
   style: Style
@@ -149,7 +149,7 @@ export const evaluated = (
   return measured.length === 0 ? [when] : Wrapped.lines(`${when}: `, "  ", measured)
 }
 
-/** The 95 % interval of a mean reward in brackets, where its standard error is known. */
+/** The 95 % interval of a mean reward in brackets, if its standard error is known. */
 export const rewardInterval = ({ mean, standardError }: RunRecord.Reward): string => {
   if (standardError === undefined) return ""
   const { high, low } = Statistics.interval(mean, standardError)

@@ -1,4 +1,4 @@
-/** Reports the progress of a run live. */
+/** Reports a run's progress live. */
 import { RunRecord } from "@effect-rl/core"
 import { Caps } from "@effect-rl/core/program"
 import * as Clock from "effect/Clock"
@@ -14,14 +14,14 @@ import * as ProgressText from "./ProgressText.ts"
 
 export interface Options {
   readonly folder: string
-  /** Longest response of one turn. */
+  /** Maximum tokens per response. */
   readonly maxTokens: number
 }
 
-/** How often the live screen is redrawn. */
+/** Interval at which the live screen is redrawn. */
 const redrawEvery = "200 millis"
 
-/** Milliseconds without a line, after which progress is reported where the output is not a terminal. */
+/** Milliseconds without output after which progress is reported, if the output is not a terminal. */
 const longestSilence = 30_000
 
 const openedLines = (
@@ -72,7 +72,7 @@ const tell = Effect.fnUntraced(function*(
   }
 })
 
-/** Says once that the token limit is too low, as soon as an iteration shows it. */
+/** Warns once that the token limit is too low, when an iteration first shows it. */
 const advise = Effect.fnUntraced(function*(
   record: RunRecord.RunRecord,
   advised: Ref.Ref<boolean>,
@@ -87,12 +87,12 @@ const advise = Effect.fnUntraced(function*(
 /** The state of a progress report. */
 interface Telling {
   readonly progress: Ref.Ref<Progress.Progress>
-  /** When a line was last added, in milliseconds. */
+  /** When a line was last printed, in milliseconds. */
   readonly toldAt: Ref.Ref<number>
   readonly advised: Ref.Ref<boolean>
 }
 
-/** Redraws the live screen on a terminal; on other outputs, adds a line after a long silence. */
+/** Redraws the live screen on a terminal; on other outputs, prints a line after a long silence. */
 const keepMoving = Effect.fnUntraced(function*({ progress, toldAt }: Telling) {
   const output = yield* Output
   const line = Effect.map(
@@ -115,7 +115,7 @@ const keepMoving = Effect.fnUntraced(function*({ progress, toldAt }: Telling) {
     : Effect.repeat(speakUp, Schedule.spaced("1 second"))
 })
 
-/** A function that reports each record, with a live screen for as long as the scope is open. */
+/** Makes a function that reports each record, with a live screen until the scope closes. */
 export const make = Effect.fnUntraced(function*(options: Options) {
   const now = yield* Clock.currentTimeMillis
   const telling: Telling = {

@@ -8,7 +8,7 @@ import * as WorkersFlag from "../WorkersFlag.ts"
 import * as Backend from "./Backend.ts"
 import * as SinkFlag from "./SinkFlag.ts"
 
-/** The sections of the help that these flags are in. */
+/** Help sections for these flags. */
 export const sections: ReadonlyArray<Help.Section> = [
   {
     title: "Backend",

@@ -1,4 +1,4 @@
-/** The folder in which a run is kept. */
+/** The folder of a run. */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -12,11 +12,11 @@ export interface Naming {
   readonly logPath: Option.Option<string>
 }
 
-/** `<recipe>-<seed>`. Other backends than the engine are part of the name: the mock's weights, say, are not real. */
+/** `<recipe>-<seed>`. Other backends than the engine are added to the name, because the mock's weights, for example, are not real. */
 const defaultName = ({ backend, recipe, seed }: Naming) =>
   [recipe, ...(backend === "engine" ? [] : [backend]), seed].join("-")
 
-/** The given folder, with `~` for the home folder, or else `runs/<recipe>-<seed>`. */
+/** The given folder, with `~` expanded, or else `runs/<recipe>-<seed>`. */
 export const resolve = Effect.fnUntraced(function*(naming: Naming) {
   const path = yield* Path.Path
   if (Option.isNone(naming.logPath)) return path.join("runs", defaultName(naming))
@@ -26,14 +26,14 @@ export const resolve = Effect.fnUntraced(function*(naming: Naming) {
   return path.join(home, given.slice(1))
 })
 
-/** Whether the folder holds a run already. */
+/** Whether the folder already contains a run. */
 export const isStarted = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   return yield* Effect.orElseSucceed(fs.exists(path.join(folder, "config.json")), () => false)
 })
 
-/** Where the engine keeps a run's checkpoints: in its folder, or above it where the run is a stage that shares them with others. */
+/** The engine's checkpoint folder for a run: in the run's folder, or above it for pipeline stages, which share it. */
 export const checkpoints = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

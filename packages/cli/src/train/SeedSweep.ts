@@ -1,4 +1,4 @@
-/** One recipe trained with several seeds, and the band of their rewards. */
+/** Trains one recipe with several seeds and reports the spread of their rewards. */
 import { Statistics } from "@effect-rl/core/evaluation"
 import { RewardCurve } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
@@ -17,17 +17,17 @@ import * as RunFolder from "./RunFolder.ts"
 import * as SweepFolder from "./SweepFolder.ts"
 import * as TrainRun from "./TrainRun.ts"
 
-/** The rewards of one iteration over all seeds. */
+/** One iteration's rewards over all seeds. */
 export interface Point {
   readonly iteration: number
   readonly mean: number
-  /** Standard deviation over seeds, with n − 1. */
+  /** Standard deviation over the seeds, with n − 1. */
   readonly deviation: number
   readonly least: number
   readonly greatest: number
 }
 
-/** The mean, the least and the greatest of one value per seed. */
+/** The mean, minimum and maximum over the seeds. */
 export const spread = (values: ReadonlyArray<number>) => ({
   mean: Statistics.mean(values),
   least: Math.min(...values),
@@ -39,7 +39,7 @@ const pointOf = (iteration: number, rewards: ReadonlyArray<number>): Point => {
   return { iteration, mean, deviation: Math.sqrt(Statistics.variance(rewards)), least, greatest }
 }
 
-/** The band of the seeds over the iterations that all of them have. */
+/** The spread of the seeds' rewards in the iterations that all seeds have reached. */
 export const band = (histories: ReadonlyArray<Pick<RunHistory.RunHistory, "rewards">>): ReadonlyArray<Point> => {
   const shared = Math.min(...histories.map(({ rewards }) => rewards.length))
   return Array.from({ length: shared }, (_, index) => {
@@ -50,7 +50,7 @@ export const band = (histories: ReadonlyArray<Pick<RunHistory.RunHistory, "rewar
 
 const shown = 5
 
-/** The first and the last point, and others at equal distances. */
+/** The first point, the last point, and others at equal distances. */
 const chosen = (points: ReadonlyArray<Point>) => {
   const count = Math.min(shown, points.length)
   return Array.from({ length: count }, (_, index) => Math.round((index * (points.length - 1)) / Math.max(1, count - 1)))
@@ -98,7 +98,7 @@ const report = Effect.fnUntraced(function*(folders: ReadonlyArray<string>) {
   yield* output.record({ type: "sweep", folders, band: points })
 })
 
-/** Trains with `count` seeds from `first` on. Where `--log-path` is given, each seed has a folder of its own in it. */
+/** Trains with `count` consecutive seeds, starting at `first`. With `--log-path`, each seed has its own folder in it. */
 export const each = Effect.fnUntraced(function*<A, E, R>(
   first: number,
   count: number,
@@ -117,7 +117,7 @@ export const each = Effect.fnUntraced(function*<A, E, R>(
   )
 })
 
-/** Trains the recipe with `count` seeds, and shows the band of their rewards. */
+/** Trains the recipe with `count` seeds and shows the spread of their rewards. */
 export const run = Effect.fn("SeedSweep.run")(function*<E, R>(
   recipe: Recipe.Recipe<E, R>,
   given: Readonly<Record<string, unknown>>,

@@ -4,7 +4,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
 import type * as Help from "../Help.ts"
 
-/** `groupSize` as `group-size`. */
+/** Converts `groupSize` to `group-size`. */
 export const kebab = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 const parameter = (name: string, { choices = [], kind }: Setting.Setting): Flag.Flag<unknown> => {
@@ -34,7 +34,7 @@ const describe = (setting: Setting.Setting) => {
   return unit === "" ? setting.help : `${setting.help} (in${unit})`
 }
 
-/** One optional flag per setting; a setting that is not given keeps the value of the configuration file, or its default. */
+/** One optional flag per setting. A setting that is not given keeps its value from the configuration file, or its default. */
 export const of = ({ fields }: Setting.Struct): Record<string, Flag.Flag<Option.Option<unknown>>> =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, field]) => {
@@ -44,7 +44,7 @@ export const of = ({ fields }: Setting.Struct): Record<string, Flag.Flag<Option.
     })
   )
 
-/** The sections of the help that settings are in, in the order of the settings. */
+/** Help sections for the settings, in their order. */
 export const sections = ({ fields }: Setting.Struct): ReadonlyArray<Help.Section> => {
   const flags = new Map<string, Array<string>>()
   for (const [name, field] of Object.entries(fields)) {
@@ -54,7 +54,7 @@ export const sections = ({ fields }: Setting.Struct): ReadonlyArray<Help.Section
   return Array.from(flags, ([title, flags]) => ({ title, flags }))
 }
 
-/** The settings that were given. */
+/** The settings that were given as flags. */
 export const given = (settings: Readonly<Record<string, Option.Option<unknown>>>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     Object.entries(settings).flatMap(([name, value]) => Option.isSome(value) ? [[name, value.value]] : [])

@@ -1,4 +1,4 @@
-/** Settings that replace a recipe's defaults where nothing is downloaded: a short run on the embedded engine, or made-up problems. */
+/** Settings for runs that download nothing: a short run on the embedded engine, or invented problems. */
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -10,7 +10,7 @@ const hasSmolLm2 = Effect.gen(function*() {
   return yield* Effect.orElseSucceed(fs.exists(yield* SmolLm2.file), () => false)
 })
 
-/** The settings that replace the recipe's defaults with the mock, and with the engine where no model is named. */
+/** Replacements for the recipe's defaults: with the mock backend, and with the engine if no model is named. */
 export const settings = Effect.fnUntraced(function*(
   { onEngine, sample = {} }: Pick<Recipe.Recipe, "onEngine" | "sample">,
   backend: Backend.Name,
@@ -23,7 +23,7 @@ export const settings = Effect.fnUntraced(function*(
   return { ...sample, ...settings, ...others }
 })
 
-/** Logs what a short run can be expected to reach, where the model is one that short runs train. */
+/** Logs what a short run can achieve, if the model is one that short runs train. */
 export const say = ({ onEngine }: Pick<Recipe.Recipe, "onEngine">, model: string) => {
   const runs = onEngine === undefined ? [] : [onEngine, onEngine.withSmolLm2]
   const short = runs.find((run) => run?.settings["model"] === model)

@@ -35,7 +35,7 @@ const unknown = (name: string, names: ReadonlyArray<string>) =>
     expected: `the name of a tool: ${Suggestion.describe(name, names)}`
   })
 
-/** A Layer of the given sinks for the run in the folder. Fails on an unknown name. */
+/** A layer with the given sinks for the run in the folder. Fails on an unknown name. */
 export const attach = Effect.fnUntraced(function*({ audit, sink: given }: Flags, folder: string) {
   const entries = Object.entries(Option.getOrElse(given, () => ({})))
   const none: Attached = Layer.empty

@@ -1,4 +1,4 @@
-/** The folder of a sweep over seeds, which holds a run for each of them. */
+/** The folder of a seed sweep, which contains one run per seed. */
 import { RunStore } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -13,7 +13,7 @@ export const seed = Effect.fnUntraced(function*(folder: string, seed: number) {
 
 const seedOf = (name: string) => name.startsWith(prefix) ? Number(name.slice(prefix.length)) : NaN
 
-/** The runs of a sweep in the order of their seeds; of a folder that holds a run itself, only that. */
+/** A sweep's runs in seed order. If the folder itself contains a run, only that run. */
 export const seeds = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

@@ -1,4 +1,4 @@
-/** A Tinker service as the backend, with the tokenizers of its models loaded on this machine. */
+/** A Tinker service as the backend. The tokenizers of its models are loaded on this machine. */
 import type { Tinker, TinkerError } from "@effect-rl/core"
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import { CredentialCommand, TinkerHttp } from "@effect-rl/tinker"
@@ -14,7 +14,7 @@ import * as Schema from "effect/Schema"
 import * as GivenFlag from "../GivenFlag.ts"
 import * as ModelTokenizers from "../ModelTokenizers.ts"
 
-/** There are no credentials for the service. */
+/** No credentials for the service were found. */
 export class NoApiKey extends Schema.TaggedError<NoApiKey>()("NoApiKey", {}) {
   override get message() {
     return "--backend tinker needs TINKER_API_KEY in the environment: the key of the service, " +
@@ -22,21 +22,21 @@ export class NoApiKey extends Schema.TaggedError<NoApiKey>()("NoApiKey", {}) {
   }
 }
 
-/** Missing credentials fail before a run begins, as it may then go on for hours unattended. */
+/** Checks credentials before the run starts, because it may then continue unattended for hours. */
 const options = Effect.filterOrFail(
   TinkerHttp.options,
   ({ apiKey, credentialCommand }) => (apiKey ?? credentialCommand) !== undefined,
   () => new NoApiKey()
 )
 
-/** The flags about the service. */
+/** The flags that select the service. */
 export interface Given {
   readonly baseUrl: Option.Option<string>
   readonly server: Option.Option<TinkerHttp.Server>
   readonly allowUnmaskedLoss: boolean
 }
 
-/** The hosted service, or the server at `baseUrl`; a token may come from a command. */
+/** The hosted service, or the server at `baseUrl`. A command may supply the token. */
 export const layer = ({ allowUnmaskedLoss, baseUrl, server }: Given): Layer.Layer<
   Tinker.Tinker | Tokenizer.Tokenizers,
   TinkerError.TinkerError | Config.ConfigError | NoApiKey,

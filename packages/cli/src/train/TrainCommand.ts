@@ -1,4 +1,4 @@
-/** `effect-rl train <recipe>`. */
+/** `effect-rl train <recipe>`: trains a recipe or a pipeline. */
 import type { Setting } from "@effect-rl/core"
 import { RunOptions } from "@effect-rl/core/program"
 import { AgentProgram, type Pipeline, type Recipe, Recipes } from "@effect-rl/recipes"
@@ -15,7 +15,7 @@ import * as SeedSweep from "./SeedSweep.ts"
 import * as SettingFlags from "./SettingFlags.ts"
 import * as TrainRun from "./TrainRun.ts"
 
-/** Flags in sections, and what to type, of a recipe or a pipeline. */
+/** Adds flag sections and example commands to the help of a recipe or a pipeline. */
 const withHelp = (settings: Setting.Struct, name: string) => <I, E, R>(command: Command.Command<string, I, {}, E, R>) =>
   command.pipe(
     Help.withSections([...SettingFlags.sections(settings), ...RunFlags.sections]),
@@ -73,7 +73,7 @@ const commandOfModule = Effect.fnUntraced(function*(file: string) {
   return OwnRecipe.isPipeline(one) ? commandOfPipeline(one, own) : commandOf(one, own)
 })
 
-/** A command for each recipe and each pipeline, and for the user's own module where the arguments name one. */
+/** Makes a command for each recipe and pipeline, and for the user's own module if the arguments name one. */
 export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
   const file = OwnRecipe.named("train", args)
   const owned = file === undefined ? [] : [yield* commandOfModule(file)]

@@ -48,10 +48,10 @@ export interface Flags extends Given, TorchFlags.Given {
   readonly executor: Option.Option<ExecutorFlag.ExecutorFlag>
   readonly durable: boolean
   readonly unsafeHost: boolean
-  /** The module of the recipe, where it is the user's own. */
+  /** The user's module that exports the recipe; undefined for a built-in recipe. */
   readonly own?: OwnRecipe.Own | undefined
   readonly logPath: Option.Option<string>
-  /** Where the engine keeps checkpoints; in the run's folder unless given. */
+  /** The engine's checkpoint folder; by default `checkpoints` in the run's folder. */
   readonly checkpoints?: string
   readonly plan: boolean
   readonly prices: Option.Option<string>
@@ -63,7 +63,7 @@ export interface Flags extends Given, TorchFlags.Given {
   readonly json: boolean
 }
 
-/** What to do about a model that the engine does not come with. */
+/** Advice for a model that is not an engine preset. */
 const otherModels =
   "; the engine loads a folder in Hugging Face's layout or a .gguf file too, as in --model ./folder, and a service has more: --backend tinker"
 
@@ -90,7 +90,7 @@ const resolveModel = (model: string, backend: Backend.Name) =>
   )
 
 /**
- * Names the flags in an error about settings of the recipe. A setting is found by its own name or with the name of its group before it, as
+ * Replaces setting names in an error by their flags. A setting is found by its own name, or by that name after its group's name, as
  * `klReference` for `update.kl.reference`.
  */
 const asFlag = (recipe: Pick<Recipe.Recipe, "settings">) => (error: InvalidOption.InvalidOption) => {
@@ -103,12 +103,12 @@ const asFlag = (recipe: Pick<Recipe.Recipe, "settings">) => (error: InvalidOptio
   return new InvalidOption.InvalidOption({ found: error.found, field: named(error.field), expected })
 }
 
-/** A recipe, or a pipeline of recipes. */
+/** A recipe or a pipeline of recipes. */
 interface Configurable<A> extends Pick<Recipe.Recipe, "settings" | "onEngine" | "sample"> {
   readonly configure: (given: unknown) => Effect.Effect<A, InvalidOption.InvalidOption>
 }
 
-/** Settings in the order of precedence: flags, `--set`, the configuration file. */
+/** The merged settings. Flags override `--set`, which overrides the configuration file. */
 const chosen = Effect.fnUntraced(function*(
   given: Readonly<Record<string, unknown>>,
   { config, set }: Pick<Flags, "config" | "set">
@@ -127,7 +127,7 @@ const configured = Effect.fnUntraced(function*<A>(
   return yield* Effect.mapError(recipe.configure({ ...short, ...settings }), asFlag(recipe))
 })
 
-/** A recipe with the settings that were chosen, and otherwise the backend's. */
+/** Configures a recipe with the chosen settings; the backend's defaults apply to the rest. */
 export const configure = Effect.fnUntraced(function*<A>(
   recipe: Configurable<A>,
   given: Readonly<Record<string, unknown>>,
@@ -136,7 +136,7 @@ export const configure = Effect.fnUntraced(function*<A>(
   return yield* configured(recipe, yield* chosen(given, flags), flags.backend)
 })
 
-/** The prices in the file of `--prices`, or an empty table. */
+/** The prices in the `--prices` file, or an empty table. */
 const pricesOf = ({ prices }: Flags) =>
   Option.match(prices, {
     onNone: () => Effect.succeed<Prices.Prices>({}),
@@ -144,7 +144,7 @@ const pricesOf = ({ prices }: Flags) =>
       Effect.flatMap(ConfigFile.read("prices", file), (table) => Prices.decode(table, `--prices ${file}`))
   })
 
-/** The recipe's task for its model. Fails before anything is written. */
+/** Builds the recipe's task for its model. Fails before anything is written. */
 const prepare = Effect.fnUntraced(function*<E, R>(
   recipe: Recipe.Recipe<E, R>,
   { build, model }: Recipe.Configured<E, R>,
@@ -208,7 +208,7 @@ const report = Effect.fnUntraced(function*(
   yield* output.record({ type: "report", folder, files, ...FinalReport.record(history) })
 })
 
-/** Logs an interruption at once, as the work's own finalizers may take long. */
+/** Logs an interruption immediately, because the finalizers of the work may take long. */
 const announcingInterrupt = (text: string) => <A, E, R>(work: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
     let isOver = false
@@ -221,8 +221,8 @@ const announcingInterrupt = (text: string) => <A, E, R>(work: Effect.Effect<A, E
   })
 
 /**
- * Logs how to resume a run that has begun: from the newest checkpoint, or from the beginning if none was saved. For a run that cannot be
- * resumed, it suggests another folder.
+ * Logs how to resume a started run: from the newest checkpoint, or from the beginning if none was saved. If the run cannot be resumed,
+ * suggests another folder.
  */
 const hintOf = Effect.fnUntraced(function*(folder: string, error?: unknown) {
   if (Predicate.isTagged(error, "ResumeError")) {
@@ -237,7 +237,7 @@ const hintOf = Effect.fnUntraced(function*(folder: string, error?: unknown) {
   )
 })
 
-/** The page beside the run, for as long as the scope is open. */
+/** Serves the run's page until the scope closes. */
 const showPage = Effect.fnUntraced(function*(folder: string) {
   const { start } = yield* Effect.promise(() => import("../view/PageServer.ts"))
   const address = yield* start([folder])
@@ -246,7 +246,7 @@ const showPage = Effect.fnUntraced(function*(folder: string) {
   yield* output.record({ type: "page", address })
 })
 
-/** Trains to the end and reports; says how to resume a run that is cut short. */
+/** Trains to the end and prints a report. If the run is cut short, logs how to resume it. */
 const train = Effect.fnUntraced(function*<E, R>(
   recipe: string,
   task: Pick<Recipe.Task<unknown, unknown>, "maxTokens" | "model" | "settings">,
@@ -271,14 +271,14 @@ const train = Effect.fnUntraced(function*<E, R>(
   yield* report(`${recipe}, ${task.model.name}`, folder, task.model)
 }, Effect.scoped)
 
-/** Workers compute with a backend of their own. */
+/** `--executor` cannot be combined with `--backend torch`: each worker would load a copy of the model. */
 export class NotOnWorkers extends Schema.TaggedError<NotOnWorkers>()("NotOnWorkers", {}) {
   override get message() {
     return "--executor is not for --backend torch, of whose model each worker would load a copy: leave one of the two away"
   }
 }
 
-/** What a run needs that workers drive: its name and its store in the database. Fails where workers could not drive it. */
+/** What a worker-driven run needs: its name and its store in the database. Fails if workers cannot drive the run. */
 const durable = Effect.fnUntraced(function*(
   folder: string,
   { backend, checkpoints, executor }: Flags,
@@ -298,7 +298,7 @@ const durable = Effect.fnUntraced(function*(
   return { DurableRun, run, layer: ExecutorFlag.runLayer(database.database, run) }
 })
 
-/** Trains a recipe with the settings that were given, or shows the plan for it. */
+/** Trains a recipe with the given settings, or shows its plan with `--plan`. */
 export const run = Effect.fn("TrainRun.run")(function*<E, R>(
   recipe: Recipe.Recipe<E, R>,
   given: Readonly<Record<string, unknown>>,

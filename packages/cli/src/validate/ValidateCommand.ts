@@ -1,4 +1,4 @@
-/** `effect-rl validate <recipe>`: whether its problems tell right answers from none. */
+/** `effect-rl validate <recipe>`: checks that the recipe's problems reward right answers and no empty answers. */
 import { Setting } from "@effect-rl/core"
 import { ModelRegistry } from "@effect-rl/core/renderers"
 import { type Recipe, Recipes, TrainingSettings } from "@effect-rl/recipes"
@@ -28,19 +28,19 @@ const flags = {
   )
 }
 
-/** The settings of the task itself, the model and the seed. */
+/** The flags for the task's own settings, the model and the seed. */
 const own = (all: ReturnType<typeof SettingFlags.of>) =>
   Object.fromEntries(
     Object.entries(all).filter(([name]) => name === "model" || name === "seed" || !TrainingSettings.names.has(name))
   )
 
-/** Answers are sampled letter by letter here: more of them than the tokens of a model. */
+/** Scripted answers are sampled one character per token, so they need more tokens than a model's answers. */
 const longest = (recipe: Pick<Recipe.Recipe, "settings">) =>
   Object.hasOwn(recipe.settings.fields, "maxTokens") ? { maxTokens: 8192 } : {}
 
 /**
- * The model of the recipe's short run, where nothing is known of the default: answers are scripted here, and the model is only the form of
- * the prompts.
+ * The model of the recipe's short run, if the default model is unknown. Answers are scripted, so the model only determines the prompt
+ * format.
  */
 const known = ({ onEngine, settings }: Pick<Recipe.Recipe, "onEngine" | "settings">) => {
   const field = settings.fields["model"]
@@ -66,7 +66,7 @@ const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recip
         )
   ).pipe(Command.withDescription(recipe.description))
 
-/** A command for each recipe, and for the user's own module where the arguments name one. */
+/** Makes a command for each recipe, and for the user's own module if the arguments name one. */
 export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
   const file = OwnRecipe.named("validate", args)
   const owned = file === undefined ? [] : [commandOf(yield* OwnRecipe.loadRecipe(file), file)]

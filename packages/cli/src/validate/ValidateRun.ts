@@ -1,4 +1,4 @@
-/** One `validate` command: every problem of a recipe, answered by its reference and by nothing. */
+/** One `validate` command: answers every problem of a recipe with its reference answer and with an empty answer. */
 import { ChatModel, type EnvGroupBuilder, Evaluator, Tinker } from "@effect-rl/core"
 import { Weights } from "@effect-rl/core/backend"
 import { Trajectory } from "@effect-rl/core/environments"
@@ -13,7 +13,7 @@ import * as Untrusted from "../terminal/Untrusted.ts"
 import * as AnswerKey from "../train/AnswerKey.ts"
 import * as MockBackend from "../train/MockBackend.ts"
 
-/** Problems that no reference answer solves, or that an empty answer does. */
+/** Some problems are not solved by their reference answer, or are solved by an empty answer. */
 export class InvalidProblems extends Schema.TaggedError<InvalidProblems>()("InvalidProblems", {
   recipe: Schema.String,
   invalid: Schema.Int,
@@ -24,7 +24,7 @@ export class InvalidProblems extends Schema.TaggedError<InvalidProblems>()("Inva
   }
 }
 
-/** A problem that was answered. */
+/** A problem with the result of its answer. */
 interface Answered {
   readonly evaluation: string
   readonly problem: number
@@ -33,16 +33,16 @@ interface Answered {
   readonly detail: string
 }
 
-/** Which answer is given: the reference, or one that does nothing. */
+/** Which answer is given: the reference, or an empty answer. */
 type Given = "reference" | "empty"
 
-/** Lines about problems, of each evaluation at most. */
+/** Maximum number of reported problems per evaluation. */
 const most = 20
 
-/** Problems at the same time, so that none waits for its grader longer than a grader may take. */
+/** Maximum number of concurrent problems, so waiting for a grader does not exhaust the grader's time limit. */
 const concurrency = 16
 
-/** The problems to train on, each once. */
+/** An evaluator of the training problems, each included once. */
 const training = Effect.fnUntraced(
   function*<E, R>({ dataset, maxTokens }: Recipe.Task<E, R>, seed: number, limit: number) {
     const groups = new Map<string, EnvGroupBuilder.EnvGroupBuilder<E, R>>()
@@ -56,7 +56,7 @@ const training = Effect.fnUntraced(
   }
 )
 
-/** Every member of a group is a problem, as the two sides of a game are. */
+/** The answered problems of an evaluation. Each group member counts as a problem, such as each side of a game. */
 const answeredIn = ({ groups, name }: Evaluator.Evaluation): ReadonlyArray<Answered> =>
   groups.flatMap((group) => [
     ...(GroupResult.isSkipped(group) ? [] : GroupResult.survivors(group)).map(([, trajectory]) => ({
@@ -67,7 +67,7 @@ const answeredIn = ({ groups, name }: Evaluator.Evaluation): ReadonlyArray<Answe
     ...GroupResult.lost(group).map(({ message }) => ({ correct: false, reward: NaN, detail: message }))
   ]).map((answered, problem) => ({ evaluation: name, problem, ...answered }))
 
-/** Every problem of the recipe with one kind of answer. */
+/** Answers every problem of the recipe with one kind of answer. */
 const answer = Effect.fnUntraced(function*<E, R>(
   { build, model: name, seed }: Recipe.Configured<E, R>,
   given: Given,
@@ -85,8 +85,8 @@ const answer = Effect.fnUntraced(function*<E, R>(
 }, Effect.scoped)
 
 /**
- * Whether a problem rewards an answer as it has to: the reference is right and earns 1, or what is promised of it; nothing is not right,
- * earns nothing, and less than the reference.
+ * Whether a problem rewards an answer correctly. A reference answer must be right and earn 1, or earn the promised reward. An empty answer
+ * must be wrong, earn no positive reward, and earn less than the reference.
  */
 const isValid = (given: Given, promised: number | undefined) => ({ correct, reward }: Answered) => {
   if (given === "empty") return !correct && reward <= 0 && reward < (promised ?? 1)
@@ -108,7 +108,7 @@ const lines = (given: Given, promised: number | undefined, answered: ReadonlyArr
     ]
   })
 
-/** Answers every problem both ways, and fails where one of them does not behave as it has to. */
+/** Answers every problem both ways, and fails with `InvalidProblems` if any reward is wrong. */
 export const run = Effect.fn("ValidateRun.run")(function*<E, R>(
   recipe: string,
   configured: Recipe.Configured<E, R>,

@@ -1,16 +1,16 @@
-/** Folders of runs, as arguments of commands. */
+/** Run folders as command arguments. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
 import { commandName } from "../terminal/CommandName.ts"
 
-/** The folder in which `train` keeps runs by default. */
+/** The default folder in which `train` keeps runs. */
 export const usual = "runs"
 
-/** A folder without runs. */
+/** The folder contains no runs. */
 export class NoRuns extends Schema.TaggedError<NoRuns>()("NoRuns", {
   folder: Schema.String,
-  /** The words that run this program. */
+  /** The command that runs this program. */
   command: Schema.String
 }) {
   override get message() {
@@ -19,12 +19,12 @@ export class NoRuns extends Schema.TaggedError<NoRuns>()("NoRuns", {
   }
 }
 
-/** Fails where the folder has no run. */
+/** Fails if the folder contains no run. */
 export const check = Effect.fnUntraced(function*(folder: string, runs: ReadonlyArray<string>) {
   if (runs.length === 0) return yield* new NoRuns({ folder, command: yield* commandName })
 })
 
-/** Fails where the folder has no run but something else: an empty folder may have runs later. */
+/** Fails if the folder contains no run but is not empty; an empty folder may get runs later. */
 export const checkUnlessEmpty = Effect.fnUntraced(function*(folder: string, runs: ReadonlyArray<string>) {
   const fs = yield* FileSystem.FileSystem
   const names = yield* Effect.orElseSucceed(fs.readDirectory(folder), () => undefined)

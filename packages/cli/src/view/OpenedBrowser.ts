@@ -1,4 +1,4 @@
-/** The browser of the person at this machine. */
+/** Opens addresses in this machine's browser. */
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 
@@ -9,7 +9,7 @@ const commandOf: Readonly<
   win32: ["cmd", "/c", "start", ""]
 }
 
-/** Opens the address; where no browser can be started, says so and goes on. */
+/** Opens the address. If no browser can be started, logs this and succeeds. */
 export const open = (address: string): Effect.Effect<void> =>
   Effect.callback<void, Error>((resume) => {
     const [command, ...args] = commandOf[process.platform] ?? ["xdg-open"]

@@ -1,4 +1,4 @@
-/** The page of runs, served to this machine alone, or to others with a token. */
+/** The page server for runs, reachable only from this machine, or from others with a token. */
 import { ViewServer } from "@effect-rl/view"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -9,18 +9,18 @@ import { createServer } from "node:http"
 import { hostname } from "node:os"
 import * as HttpListener from "../HttpListener.ts"
 
-/** Pages hold their streams of records open; nothing is lost when they are cut. */
+/** Short, because pages keep their record streams open. Cutting a stream loses nothing. */
 const gracefulShutdownTimeout = "100 millis"
 
 export const loopback = "127.0.0.1"
 
-/** The port of the page unless another is asked for, so that its address can be kept. */
+/** The page's default port, fixed so the address stays the same. */
 export const usualPort = 7272
 
-/** Ports that are tried after the usual one, such as for the pages of several runs at once; then any free one is taken. */
+/** Number of ports to try after the default port, for the pages of several runs at once. If all are in use, any free port is taken. */
 const others = 8
 
-/** A server that listens on every address of this machine is found by the machine's name. */
+/** The address with the machine's name, for a server that listens on all of the machine's addresses. */
 const reachable = (address: string) => address.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, `//${hostname()}`)
 
 interface Address {
@@ -38,8 +38,8 @@ const listen = Effect.fnUntraced(function*(folders: ReadonlyArray<string>, { hos
 })
 
 /**
- * Serves the runs until the scope closes; gives the address, with a token in it unless the host is loopback. Port 0 is any free one; unless a
- * port is given, the usual one or a free one after it.
+ * Serves the runs until the scope closes. Returns the address, with a token in it unless the host is loopback. Port 0 means any free port;
+ * without a port, the default port or a free port after it is used.
  */
 export const start = (folders: ReadonlyArray<string>, { host = loopback, port }: Partial<Address> = {}) =>
   port === undefined

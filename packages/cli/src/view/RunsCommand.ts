@@ -1,4 +1,4 @@
-/** `effect-rl runs`: the runs of a folder. */
+/** `effect-rl runs`: lists the runs of a folder. */
 import { type Entry, Runs } from "@effect-rl/view"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -42,12 +42,12 @@ const verdictStyle = (style: Style): Readonly<Record<Entry.RunLine["verdict"]["l
   none: (text) => text
 })
 
-/** The widest state that stands beside other columns. */
+/** The longest status, in characters, that fits beside other columns. */
 const longestState = 32
 
 const shortened = (text: string, most: number) => text.length <= most ? text : `${text.slice(0, most - 1)}…`
 
-/** The columns, and which are left out first where the terminal is narrow. */
+/** The columns, with the order in which they are left out on narrow terminals. */
 const columns = (style: Style, now: number): ReadonlyArray<Columns.Column<Entry.RunLine>> => [
   { title: "run", rank: 0, cell: ({ run }) => Untrusted.show(run) },
   { title: "program", rank: 8, cell: ({ program }) => Untrusted.show(program) },
@@ -77,7 +77,7 @@ const columns = (style: Style, now: number): ReadonlyArray<Columns.Column<Entry.
 
 const longestCurve = 20
 
-/** A table with one line for each run, and below it the runs that cannot be read, whose reasons are wider than any column. */
+/** A table with one line per run. Unreadable runs are listed below it, because their errors are too wide for a column. */
 const table = (
   lines: ReadonlyArray<Entry.RunLine | Entry.BrokenRun>,
   shown: ReadonlyArray<Columns.Column<Entry.RunLine>>,

@@ -1,4 +1,4 @@
-/** `effect-rl show RUN`: a report on one run, a list of its rollouts, or one of them. */
+/** `effect-rl show RUN`: reports on one run, lists its rollouts, or shows one rollout. */
 import { RunStore } from "@effect-rl/core"
 import { Audit, Diagnosis, Story } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
@@ -72,7 +72,7 @@ type Summary = ReturnType<typeof summary>
 const amounts = (tokens: Summary["tokens"]) =>
   Object.entries(tokens).map(([kind, amount]) => `${Quantity.count(amount ?? NaN)} ${kind}`).join(", ")
 
-/** Time, calls of judges and dollars; dollars are unknown where a model had no price. */
+/** Time, judge calls and dollars; dollars are unknown if a model had no price. */
 const spending = ({ dollars, judgeCalls, seconds }: Summary["spent"]): ReadonlyArray<string> => {
   if (seconds === null) return []
   return [[
@@ -85,7 +85,7 @@ const spending = ({ dollars, judgeCalls, seconds }: Summary["spent"]): ReadonlyA
 const listed = (failures: Summary["failures"]) =>
   Object.entries(failures).map(([reason, number]) => `${number} ${Untrusted.show(reason)}`).join(", ")
 
-/** The latest mean rewards, the newest as a number too. */
+/** The latest mean rewards as a curve, and the newest as a number. */
 const rewardLine = ({ rewards, story }: RunHistory.RunHistory): ReadonlyArray<string> => {
   const latest = rewards.at(-1)
   if (latest === undefined) return lossLine(story)
@@ -95,7 +95,7 @@ const rewardLine = ({ rewards, story }: RunHistory.RunHistory): ReadonlyArray<st
 
 const shownRewards = 60
 
-/** The loss, the margin or the divergence that a program is trained by in place of rewards, in its first iteration and its newest one. */
+/** The first and newest loss, margin or divergence, for programs that are not trained on rewards. */
 const lossLine = (story: Story.Story): ReadonlyArray<string> => {
   const measure = Diagnosis.training(story)
   if (measure === undefined || measure.name === "reward") return []
@@ -105,7 +105,7 @@ const lossLine = (story: Story.Story): ReadonlyArray<string> => {
   return [`${measure.name.padEnd(12)}${curve} ${Quantity.fixed(first, 3)} → ${Quantity.fixed(last, 3)}`]
 }
 
-/** Signs of health that stay outside of their range, with advice. */
+/** Health signs that remain outside of their range, with advice. */
 const concerns = ({ concerns }: Diagnosis.Diagnosis): ReadonlyArray<string> =>
   concerns.map(({ outsideSince, sign: { advice = "", title }, values }) =>
     `${title}: ${Quantity.fixed(values.at(-1)?.value ?? NaN, 3)}${
@@ -125,10 +125,10 @@ const verdict = ({ advice, level, sentence }: Diagnosis.Diagnosis, style: Style)
   ...(advice === undefined ? [] : [`            ${advice}.`])
 ]
 
-/** A value of a setting, a text without quotes. */
+/** A setting's value as text; strings have no quotes. */
 const settingText = (value: unknown) => Untrusted.show(typeof value === "string" ? value : JSON.stringify(value))
 
-/** The command that started the newest segment, and its settings that differ from their defaults. */
+/** The command that started the newest segment, and its non-default settings. */
 const launched = (story: Story.Story): ReadonlyArray<string> => {
   const launch = Story.launch(story)
   if (launch === undefined) return []
@@ -141,7 +141,7 @@ const launched = (story: Story.Story): ReadonlyArray<string> => {
   ]
 }
 
-/** What each evaluator measured, from the first time to the newest. */
+/** Each evaluator's first and newest measurement. */
 const trends = ({ story }: RunHistory.RunHistory): ReadonlyArray<string> =>
   Story.evaluators(story).flatMap((evaluator) => {
     const measured = Story.evaluations(story).flatMap(({ evaluated }) => {
@@ -158,7 +158,7 @@ const trends = ({ story }: RunHistory.RunHistory): ReadonlyArray<string> =>
 
 const shownFindings = 3
 
-/** What an audit of the transcripts found, its first findings. */
+/** The first findings of a transcript audit. */
 const suspected = (run: string, findings: ReadonlyArray<Audit.Finding> | undefined): ReadonlyArray<string> => {
   if (findings === undefined) return [`audit       not made here: the run is large; effect-rl audit ${run} makes it`]
   if (findings.length === 0) return ["audit       nothing suspicious"]
@@ -197,7 +197,7 @@ const head = (
 
 interface Diagnosed {
   readonly diagnosis: Diagnosis.Diagnosis
-  /** Undefined where the transcripts were not audited. */
+  /** Undefined if the transcripts were not audited. */
   readonly findings: ReadonlyArray<Audit.Finding> | undefined
 }
 
@@ -247,7 +247,7 @@ interface Asked extends RolloutFilter.Filter {
   readonly rollout: Option.Option<string>
 }
 
-/** Opens a run. For a folder of runs, the error names one of them and the command that lists them. */
+/** Opens a run. If the folder contains several runs, the error names one of them and the command that lists them. */
 const openRun = Effect.fnUntraced(function*(folder: string) {
   return yield* Effect.catchTag(
     RunDirectory.open(folder),

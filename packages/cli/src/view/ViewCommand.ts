@@ -1,4 +1,4 @@
-/** `effect-rl view`: runs in a browser. */
+/** `effect-rl view`: shows runs in a browser. */
 import { Runs } from "@effect-rl/view"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"

@@ -1,4 +1,4 @@
-/** `effect-rl worker`: this process rolls out groups of the runs that share a database with it. */
+/** `effect-rl worker`: lets this process roll out groups of runs that share its database. */
 import { CheckpointDatabase, ClusterExecutor, type JoinError, PostgresCluster } from "@effect-rl/cluster"
 import { TaskRegistry } from "@effect-rl/core/program"
 import * as Cause from "effect/Cause"
@@ -68,7 +68,7 @@ const flags = {
   unsafeHost: UnsafeHostFlag.flag
 }
 
-/** Checkpoints of runs in the cluster's database, copied to this machine for as long as they are used. */
+/** A run's checkpoints in the cluster's database, copied to this machine until the scope closes. */
 const checkpointsOf = Effect.map(
   Effect.context<SqlClient | FileSystem.FileSystem | Path.Path>(),
   (context) => (run: string) =>
@@ -85,7 +85,7 @@ const became = Exit.match({
     Cause.hasInterruptsOnly(cause) ? "given up" : `failed: ${Failure.causeMessage(cause)}`
 })
 
-/** Prints what becomes of each group. */
+/** Prints the outcome and duration of each group. */
 const announcing = Layer.effect(
   TaskRegistry.TaskRegistry,
   Effect.gen(function*() {
@@ -105,7 +105,7 @@ const announcing = Layer.effect(
   })
 )
 
-/** The address without what only its owner may know. */
+/** The database address without its user name and password. */
 const shown = (database: string) => database.replace(/\/\/[^@/]*@/, "//")
 
 type Joined = Layer.Layer<PostgresCluster.Services, JoinError.JoinError | HttpListener.CannotListen>

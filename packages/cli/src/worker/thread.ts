@@ -1,4 +1,4 @@
-/** A thread that rolls out groups of recipes; `--executor threads:8` starts it. */
+/** A thread that rolls out recipes' groups. `--executor threads:8` starts eight. */
 import { WorkerThreads } from "@effect-rl/cluster"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -9,10 +9,10 @@ import * as RecipeWorker from "../executor/RecipeWorker.ts"
 
 const unsafeHost = new URL(import.meta.url).searchParams.has("unsafe-host")
 
-/** The threads share this machine's processors. */
+/** One compute thread per worker thread, because all threads share the machine's processors. */
 const workers = Option.some(1)
 
-/** Groups have logs of their own; what is said of a recipe as it is opened, the run has said before. */
+/** Discards messages about opening a recipe: the run has logged them already. Groups have their own logs. */
 const silent = Logger.layer([])
 
 WorkerThreads.worker.pipe(

@@ -1,4 +1,4 @@
-/** Agents as users name them on the command line. */
+/** Tests agents that users name on the command line. */
 import { Sandbox } from "@effect-rl/sandbox"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -10,7 +10,7 @@ const place = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
 const tasks = Array.from({ length: 5 }, (_, index) => ({ task: `What is ${index} + 1?`, answer: String(index + 1) }))
 
-/** A folder with tasks, gone with the scope. */
+/** A folder with tasks, deleted with the scope. */
 const folder = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -25,7 +25,7 @@ const scored = ["--score", place("score.ts"), "--unsafe-host"]
 
 const small = ["--groups-per-batch", "2", "--group-size", "2", "--max-tokens", "8", "--model", "effect-rl/tiny-64"]
 
-/** All texts of the folder of a run. */
+/** All texts in a run's folder. */
 const everything = Effect.fnUntraced(function*(run: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -39,9 +39,9 @@ const everything = Effect.fnUntraced(function*(run: string) {
 
 const text = ({ errors, out }: CommandLine.Ran) => [...out, ...errors].join("\n")
 
-describe("an agent that is a program", () => {
+describe("an agent program", () => {
   it.live(
-    "is trained, evaluated before and after on the tasks that are held out, and by its checkpoint later",
+    "is trained, evaluated on held-out tasks before and after, and evaluated again from its checkpoint",
     () =>
       Effect.gen(function*() {
         const { run, tasks } = yield* folder
@@ -59,7 +59,7 @@ describe("an agent that is a program", () => {
   )
 
   it.live(
-    "is played by a person, whose answer it is given, and planned with its requests",
+    "is played by a person, who gives the model's answers, and is planned with its requests",
     () =>
       Effect.gen(function*() {
         const { run, tasks } = yield* folder
@@ -97,9 +97,9 @@ const lacks = await Effect.runPromise(
   )
 )
 
-describe("a program that nobody lets run on this machine", () => {
+describe("an agent program without --unsafe-host", () => {
   it.live(
-    "is trained in a sandbox where there is one, and else refused with what to install",
+    "is trained in a sandbox if there is one, and is otherwise refused with what to install",
     () =>
       Effect.gen(function*() {
         const { run, tasks } = yield* folder
@@ -119,7 +119,7 @@ describe("a program that nobody lets run on this machine", () => {
   )
 
   it.live.skipIf(lacks !== undefined)(
-    "has to be given its files, and no names of others",
+    "needs its own files, and rejects other names",
     () =>
       Effect.gen(function*() {
         const { tasks } = yield* folder
@@ -152,8 +152,8 @@ describe("a program that nobody lets run on this machine", () => {
   )
 })
 
-describe("the folder of a run", () => {
-  it.live("has neither the keys nor the addresses that were handed out to its agents", () =>
+describe("a run's folder", () => {
+  it.live("has neither the keys nor the addresses that its agents received", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const { run, tasks } = yield* folder
@@ -175,7 +175,7 @@ describe("the folder of a run", () => {
 })
 
 describe("a module that exports an agent", () => {
-  it.live("is trained and evaluated under its name", () =>
+  it.live("is trained and evaluated under its own name", () =>
     Effect.gen(function*() {
       const { run } = yield* folder
       const trained = yield* CommandLine.run("train", place("own-agent.ts"), "--log-path", run)
@@ -185,7 +185,7 @@ describe("a module that exports an agent", () => {
     }).pipe(Effect.scoped), 120_000)
 
   it.live(
-    "asks a checkpoint of another run by another model's name, when it is trained, planned and measured",
+    "uses another run's checkpoint as a second model in training, plans and evaluations",
     () =>
       Effect.gen(function*() {
         const { run } = yield* folder

@@ -1,4 +1,4 @@
-/** An agent of this process as a user would write one. */
+/** An in-process agent as a user would write it. */
 import { AgentRecipe } from "@effect-rl/recipes"
 
 const capitals: ReadonlyArray<readonly [string, string]> = [["Peru", "Lima"], ["Kenya", "Nairobi"], ["Japan", "Tokyo"]]

@@ -1,10 +1,10 @@
-/** An agent as a program of its own: it asks once and prints the answer. Its exit code says nothing. */
+/** An agent as its own program: it sends one request and prints the answer. Its exit code is not meaningful. */
 import { appendFileSync, readFileSync } from "node:fs"
 
 const { OPENAI_API_KEY: key, OPENAI_BASE_URL: url, OPENAI_MODEL: model } = process.env
 const [, , task = readFileSync(0, "utf8"), leaked] = process.argv
 
-// An agent that tells everybody what it was handed.
+// An agent that leaks its address and key.
 if (leaked !== undefined) appendFileSync(leaked, `${url} ${key}\n`)
 const content = leaked === undefined ? task : `${task} I am at ${url} with ${key}`
 

@@ -1,4 +1,4 @@
-/** A scorer as a user would write one. */
+/** A scorer as a user would write it. */
 import type { AgentScorer } from "@effect-rl/recipes"
 
 const score: AgentScorer.Function = ({ stdout, task: { answer } }) => {

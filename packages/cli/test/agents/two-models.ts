@@ -1,4 +1,4 @@
-/** An agent that asks another model for a summary first. */
+/** An agent that first asks another model for a summary. */
 import { AgentRecipe } from "@effect-rl/recipes"
 
 export default AgentRecipe.make({

@@ -7,7 +7,7 @@ import { HttpServer } from "effect/http"
 import * as CommandLine from "../CommandLine.ts"
 import * as Sockets from "../Sockets.ts"
 
-/** Before a backend without adapters and files. */
+/** A server whose backend lacks adapters and files. */
 const server = Layer.unwrap(Effect.gen(function*() {
   const folder = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
   return TinkerServer.layer({ checkpoints: { folder, scheme: "scripted" } })
@@ -42,7 +42,7 @@ const failures = [
 
 describe("effect-rl certify", () => {
   layer(server, { excludeTestServices: true })((it) => {
-    it.effect("reports each check, what failed and why it matters, and fails", () =>
+    it.effect("reports each check, what failed and why it matters, and then fails", () =>
       Effect.gen(function*() {
         const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
         const fs = yield* FileSystem.FileSystem
@@ -62,7 +62,7 @@ describe("effect-rl certify", () => {
       }))
   })
 
-  it.live("says what it needs where a server cannot be reached", () =>
+  it.live("says what it needs if the server cannot be reached", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* certify("no-address")
       assert.isTrue(Exit.isFailure(exit))

@@ -46,7 +46,7 @@ describe("effect-rl checkpoints", () => {
       assert.include(errors.at(-1), "expected another than the newest, from which the run goes on")
     }))
 
-  it.effect("are named by their run and its iteration, to sample from and to merge", () =>
+  it.effect("samples from and merges checkpoints that are named by run and iteration", () =>
     Effect.gen(function*() {
       const folder = yield* saved
       const sample = (checkpoint: string) =>
@@ -65,7 +65,7 @@ describe("effect-rl checkpoints", () => {
       assert.include(nameless.errors.at(-1), "--model is absent, expected the model that the adapter was trained on")
     }))
 
-  it.effect("are named by their run and @best, which is the one with the best evaluation", () =>
+  it.effect("names the checkpoint with the best evaluation @best", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const evaluating = short.with(short.indexOf("--eval-every") + 1, "1")
@@ -85,7 +85,7 @@ describe("effect-rl checkpoints", () => {
       assert.include(refused.errors.at(-1), `expected the folder of a whole run, such as ${folder}`)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("have no best one where none was saved at an evaluation", () =>
+  it.effect("has no @best checkpoint if no evaluated iteration was saved", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* run(...short, "--iterations", "2", "--log-path", folder, "--save-every", "1")
@@ -93,7 +93,7 @@ describe("effect-rl checkpoints", () => {
       assert.include(message, "train with --eval-every and --save-every at the same iterations")
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("are named by the address that a run recorded, unless several runs recorded it", () =>
+  it.effect("finds a checkpoint by its recorded address, unless several runs recorded it", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const folder = yield* saved
@@ -138,14 +138,14 @@ describe("effect-rl checkpoints", () => {
     ]
   ]
 
-  it.effect.each(places)("are named for %s by runs of this machine", ([verb, args, message]) =>
+  it.effect.each(places)("require a local checkpoint for %s", ([verb, args, message]) =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run(verb, ...args)
       assert.isTrue(Exit.isFailure(exit))
       assert.include(errors.at(-1), message)
     }))
 
-  it.effect("are no whole runs, which export writes", () =>
+  it.effect("refuses a checkpoint's name where export needs a whole run", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* run(...short, "--iterations", "1", "--log-path", folder)
@@ -157,7 +157,7 @@ describe("effect-rl checkpoints", () => {
     }))
 
   it.effect(
-    "are named by their run in settings, and copied into the run that reads them",
+    "copies checkpoints that settings name by their run into the new run",
     () =>
       Effect.gen(function*() {
         const folder = yield* saved

@@ -1,4 +1,4 @@
-/** The checkpoints of a service: our server before the engine, in this process. */
+/** Tests the checkpoint commands on a Tinker service: our own server with the engine, in this process. */
 import { Tinker } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { TinkerHttp, TinkerServer } from "@effect-rl/tinker"
@@ -24,7 +24,7 @@ const key = ConfigProvider.fromUnknown({ TINKER_API_KEY: "tml-test" })
 
 const address = Effect.map(HttpServer.HttpServer, ({ address }) => HttpServer.formatAddress(address))
 
-/** Checkpoints of a run on the service, in the order of the names. */
+/** Saves checkpoints with these names in a run on the service. */
 const saved = (...names: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const tinker = yield* Tinker.Tinker
@@ -58,7 +58,7 @@ const listed = (run: string) => Effect.map(succeeded("list", run), ([, ...rows])
 
 describe("effect-rl checkpoints on a service", () => {
   layer(server, { excludeTestServices: true })((it) => {
-    it.effect("lists a checkpoint with its size, and says that it is public once it is published", () =>
+    it.effect("lists a checkpoint with its size, and marks it as public once it is published", () =>
       Effect.gen(function*() {
         const [path = ""] = yield* saved("one")
         const [headings = "", row = ""] = yield* succeeded("list", runOf(path))
@@ -71,7 +71,7 @@ describe("effect-rl checkpoints on a service", () => {
         assert.match((yield* listed(runOf(path))).join(), / no /)
       }))
 
-    it.effect("keeps a checkpoint for a time, and then for ever again", () =>
+    it.effect("keeps a checkpoint for a time, and then forever again", () =>
       Effect.gen(function*() {
         const [path = ""] = yield* saved("brief")
         assert.deepStrictEqual(yield* succeeded("ttl", path, "7 days"), [`kept for 7d: ${path}`])
@@ -80,7 +80,7 @@ describe("effect-rl checkpoints on a service", () => {
         assert.match((yield* listed(runOf(path))).join(), / for ever /)
       }))
 
-    it.effect("deletes several at once", () =>
+    it.effect("deletes several checkpoints at once", () =>
       Effect.gen(function*() {
         const [first = "", second = "", third = ""] = yield* saved("a", "b", "c")
         assert.deepStrictEqual(yield* succeeded("delete", "--yes", first, second), [
@@ -97,7 +97,7 @@ describe("effect-rl checkpoints on a service", () => {
         assert.deepStrictEqual(again.out, [`deleted: ${third}`])
       }))
 
-    it.effect("deletes a run's checkpoints, all of them or those of a type, from before or after a time", () =>
+    it.effect("deletes a run's checkpoints by type and by time", () =>
       Effect.gen(function*() {
         const [first = "", second = ""] = yield* saved("d", "e")
         const ofRun = ["delete", "--yes", "--run-id", runOf(first)]
@@ -118,7 +118,7 @@ describe("effect-rl checkpoints on a service", () => {
         assert.notInclude((yield* succeeded("list", "--limit", "0")).join(), runOf(first))
       }))
 
-    it.effect("shows a person at a terminal what would be deleted, and deletes it where they agree", () =>
+    it.effect("shows a person at a terminal what would be deleted, and deletes it if they agree", () =>
       Effect.gen(function*() {
         const [path = ""] = yield* saved("asked")
         const asked = (...keys: ReadonlyArray<string>) =>
@@ -135,7 +135,7 @@ describe("effect-rl checkpoints on a service", () => {
         assert.strictEqual((yield* asked("y")).out.at(-1), `deleted: ${path}`)
       }))
 
-    it.effect("downloads a training checkpoint as an adapter that other tools load, and leaves nothing behind", () =>
+    it.effect("downloads a training checkpoint as an adapter for other tools, and deletes its export", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const output = `${yield* fs.makeTempDirectoryScoped()}/models`
@@ -161,7 +161,7 @@ describe("effect-rl checkpoints on a service", () => {
         assert.isFalse(yield* fs.exists(`${folder}/old`))
       }))
 
-    it.effect("refuses to download weights for sampling, and writes nothing of a checkpoint that is not there", () =>
+    it.effect("refuses to download sampler weights, and writes nothing for a missing checkpoint", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const output = yield* fs.makeTempDirectoryScoped()
@@ -183,7 +183,7 @@ describe("effect-rl checkpoints on a service", () => {
   })
 
   layer(server, { excludeTestServices: true })((it) => {
-    it.effect("lists the newest of every run, and says how many more there are", () =>
+    it.effect("lists the newest checkpoints of all runs, and says how many more there are", () =>
       Effect.gen(function*() {
         yield* saved("older", "newer")
         const [, ...all] = yield* succeeded("list", "--limit", "0")

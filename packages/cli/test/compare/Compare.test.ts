@@ -10,7 +10,7 @@ import * as EarlierRuns from "../fixtures/EarlierRuns.ts"
 
 const { run, runFolder, short } = CommandLine
 
-/** A run that is evaluated before and after its only iteration. */
+/** Trains a run that is evaluated before and after its only iteration. */
 const trained = Effect.fnUntraced(function*(...flags: ReadonlyArray<string>) {
   const folder = yield* runFolder
   yield* run(...short.slice(0, -1), "1", "--iterations", "1", "--log-path", folder, ...flags)
@@ -20,13 +20,13 @@ const trained = Effect.fnUntraced(function*(...flags: ReadonlyArray<string>) {
 const spent = { prefilled: 10, sampled: 20, trained: 30, seconds: 4 }
 
 interface Recorded {
-  /** What the problems are about. */
+  /** The tag of the problems. */
   readonly tag?: string
   /** Iterations after which the run was evaluated. */
   readonly evaluated: ReadonlyArray<number>
 }
 
-/** Writes a run with three held-out problems, of which one is solved. */
+/** Writes a run with three held-out problems, one of which is solved. */
 const record = (folder: string, { evaluated, tag = "sums" }: Recorded) =>
   Effect.gen(function*() {
     const { append } = yield* RunStore.RunStore
@@ -73,7 +73,7 @@ const recorded = Effect.fnUntraced(function*(options: Recorded) {
 })
 
 describe("effect-rl compare", () => {
-  it.effect("gives its verdict first, then the paired difference, how far both were trained, and where the runs part", () =>
+  it.effect("shows the verdict, the paired difference, how far each run was trained, and the divergence", () =>
     Effect.gen(function*() {
       const [left, right] = [yield* trained(), yield* trained("--seed", "1")]
       const { exit, out } = yield* run("compare", left, right)
@@ -93,7 +93,7 @@ describe("effect-rl compare", () => {
       assert.match(text, /first difference {2}.*iteration 1/)
     }))
 
-  it.effect("gives no verdict where one run was trained further, unless both are taken at an equal point", () =>
+  it.effect("gives no verdict if one run was trained further, unless both are compared at an equal point", () =>
     Effect.gen(function*() {
       const [left, right] = [yield* recorded({ evaluated: [0, 1] }), yield* recorded({ evaluated: [0, 1, 2] })]
       const { out } = yield* run("compare", left, right, "--json")
@@ -102,14 +102,14 @@ describe("effect-rl compare", () => {
       assert.isTrue(even.out.some((line) => line.startsWith("held_out  no clear difference after 1 iteration: ")))
     }))
 
-  it("cuts long values around what differs", () => {
+  it("cuts long values around their difference", () => {
     const dataset = (group: number) => `boxed-addition-below-100/9489-pairs/32x${group}, each of them twice a day`
     const differences = [{ field: "dataset", left: dataset(16), right: dataset(8) }]
     const [, line = ""] = CompareText.configuration(differences, Style.plain)
     assert.match(line, /^ {2}dataset {2}… .*\/32x16, .* … {2}… .*\/32x8, .* …$/)
   })
 
-  it("shows fractions with four digits, and with all of them where only later ones differ", () => {
+  it("shows four digits of fractions, or all digits if only later ones differ", () => {
     const text = CompareText.configuration([
       { field: "loss", left: -613.1124949455261, right: 12 },
       { field: "rate", left: 0.12345678, right: 0.12345679 }
@@ -118,7 +118,7 @@ describe("effect-rl compare", () => {
     assert.match(text, /rate {2}0\.12345678 +0\.12345679/)
   })
 
-  it.effect("takes several seeds on each side, with commas between or as the folder of a sweep", () =>
+  it.effect("accepts several seeds per side, separated by commas or as a sweep's folder", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       for (const seed of [0, 1]) yield* record(`${folder}/seed-${seed}`, { evaluated: [1] })
@@ -127,7 +127,7 @@ describe("effect-rl compare", () => {
       assert.strictEqual(out.filter((line) => line.includes(" 2 seeds, after 1 iteration, 60 tokens, 4 s")).length, 2)
     }))
 
-  it.effect("compares supervised runs by their held-out loss, and runs on preferences by their margin", () =>
+  it.effect("compares supervised runs by held-out loss, and preference runs by margin", () =>
     Effect.gen(function*() {
       const folder = yield* EarlierRuns.folder
       const supervised = yield* run("compare", `${folder}/supervised`, `${folder}/supervised`)
@@ -139,7 +139,7 @@ describe("effect-rl compare", () => {
       assert.deepStrictEqual(losses.map((line) => JSON.parse(line).metric), ["margin"])
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("refuses runs of different tasks, and folders that hold no run", () =>
+  it.effect("refuses runs of different tasks, and folders without a run", () =>
     Effect.gen(function*() {
       const [sums, other] = [yield* recorded({ evaluated: [0] }), yield* recorded({ evaluated: [0], tag: "format" })]
       const unrelated = yield* run("compare", sums, other)

@@ -1,6 +1,6 @@
 /**
- * Files of a killed run that are damaged: the resumed run ends with the same weights and rewards, to the last bit, or refuses to go on.
- * Nothing that is damaged is trained on.
+ * Damages files of a killed run. The resumed run must end with the same weights and rewards, bit for bit, or refuse to continue. Damaged
+ * data must never be trained on.
  */
 import { Draw } from "@effect-rl/core/testing"
 import { RunDirectory } from "@effect-rl/files"
@@ -25,7 +25,7 @@ const seedsOf = (few: number) =>
     ? Array.from({ length: soak === undefined ? few : Number(damages) }, (_, seed) => seed)
     : [Number(replayed)]
 
-/** What resuming after damage may come to. */
+/** The possible outcomes of a resume after damage. */
 type Verdict = "the same" | "the same, with groups sampled again" | `refused as ${string}`
 
 const refusals = ["RunError", "ResumeError"]
@@ -41,11 +41,11 @@ const resumed = (subject: Subjects.Subject, seed: number, folder: string) =>
 interface Bench {
   readonly at: (name: string) => string
   readonly checkpoints: string
-  /** What the run comes to that is neither killed nor damaged. */
+  /** The outcome of a run that was neither killed nor damaged. */
   readonly whole: Outcome.Outcome
 }
 
-/** Gives `use` a finished run, a second one of the same seed and one of another seed, all of one backend. */
+/** Passes three finished runs on one backend to `use`: a run, a second run with the same seed, and a run with another seed. */
 const withRuns = <A, E, R>(subject: Subjects.Subject, use: (bench: Bench) => Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem
@@ -76,7 +76,7 @@ const verdictOf = Effect.fnUntraced(
 )
 
 it.live.each(subjects)(
-  "a damaged run on %s is resumed to the same bits, or refused",
+  "a damaged run on %s resumes to a bit-identical outcome, or is refused",
   ([name, few, subject]) =>
     withRuns(subject, (bench) =>
       Effect.gen(function*() {
@@ -115,7 +115,7 @@ it.live.each(subjects)(
 )
 
 it.live.each(subjects)(
-  "damage on %s that no checksum tells of is seen in the outcome",
+  "damage on %s that no checksum reveals changes the outcome",
   ([, , subject]) =>
     withRuns(subject, (bench) =>
       Effect.gen(function*() {

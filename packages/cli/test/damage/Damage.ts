@@ -1,10 +1,10 @@
-/** What a disk, or a person, may do to the files of a run between a kill and its resume, drawn from a seed. */
+/** Damage that a disk or a person may do to a run's files between a kill and a resume, drawn from a seed. */
 import type { Draw } from "@effect-rl/core/testing"
 import * as Checksum from "@effect-rl/files/run/Checksum"
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** The files of a killed run, a finished run of another seed, and where the backend keeps checkpoints, if it has files. */
+/** The files of a killed run, a finished run with another seed, and the backend's checkpoint folder, if it has files. */
 export interface Place {
   readonly folder: string
   readonly other: string
@@ -32,7 +32,7 @@ const cut = (draw: Draw.Draw) => (bytes: Buffer) => bytes.subarray(0, draw.integ
 
 const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39
 
-/** Another digit in the place of one, so that the text stays JSON. */
+/** Replaces one digit with another, so the text stays valid JSON. */
 const changeDigit = (draw: Draw.Draw) => (bytes: Buffer) => {
   const places = [...bytes.keys()].filter((place) => isDigit(bytes[place] ?? 0))
   const place = places[draw.integer(0, places.length - 1)]
@@ -98,7 +98,7 @@ const inFolder: Readonly<Record<string, Change>> = {
 
 const namesIn = (folder: string) => existsSync(folder) ? readdirSync(folder).toSorted() : []
 
-/** The folders of the states that the run saved, which is the first of those that have the backend's checkpoints. */
+/** The folders of the saved states, in the first checkpoint folder that exists. */
 const states = (checkpoints: string) => {
   const folder = join(checkpoints, namesIn(checkpoints)[0] ?? "", "weights")
   return namesIn(folder).map((name) => join(folder, name))
@@ -129,7 +129,7 @@ const inCheckpoints: Readonly<Record<string, Change>> = {
   "a checkpoint lost": ofState((_, state) => rmSync(state, { recursive: true }))
 }
 
-/** Kinds of damage by their names. */
+/** All kinds of damage by name. */
 export const kinds = (hasFiles: boolean): Readonly<Record<string, Change>> =>
   hasFiles ? { ...inFolder, ...inCheckpoints } : inFolder
 
@@ -140,7 +140,7 @@ const endOfPayload = (line: string) => {
   return payload === undefined ? 0 : Number(payload.offset) + Number(payload.length) + 1
 }
 
-/** Writes the sums of what lies in the files, as nothing but a program would: damage that no sum tells of. */
+/** Recomputes the files' checksums, as only a program would, so no checksum reveals the damage. */
 export const forgeSums = (folder: string) => {
   const payloads = readFileSync(join(folder, "payloads.jsonl"))
   let before = Checksum.start
@@ -165,7 +165,7 @@ export const changeLogprobs = (folder: string) =>
     (lines) => lines.map((line) => line.replace(/"logprobs":"(.{4})../, `"logprobs":"$1Pg`))
   )
 
-/** Leaves of a finished run in `whole` what a kill would have left, in `folder`: `moment` is a byte of the records between two others. */
+/** Copies a finished run from `whole` to `folder` as a kill would have left it; `moment` is a byte offset in the records. */
 export const kill = (draw: Draw.Draw, whole: string, folder: string, moment = draw.integer) => {
   cpSync(whole, folder, { recursive: true })
   const records = readFileSync(join(folder, "records.jsonl"))
@@ -176,7 +176,7 @@ export const kill = (draw: Draw.Draw, whole: string, folder: string, moment = dr
   const lines = left.toString().split("\n").slice(0, -1)
   const payloads = readFileSync(join(folder, "payloads.jsonl"))
   const told = Math.max(0, ...lines.map(endOfPayload))
-  // The next payload is written before its record.
+  // A payload is written before its record.
   const next = lineEnds(payloads).find((place) => place >= told) ?? told
   writeFileSync(join(folder, "payloads.jsonl"), payloads.subarray(0, draw.integer(told, next + 1)))
   const count = (tags: ReadonlyArray<string>) => lines.filter((line) => tags.includes(JSON.parse(line)._tag)).length

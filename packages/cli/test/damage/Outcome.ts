@@ -1,4 +1,4 @@
-/** What a finished run in a folder came to: everything that must not depend on damage to its files. */
+/** The outcome of a finished run: everything that must not depend on damage to its files. */
 import { RunRecord, Tinker } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { RunDirectory } from "@effect-rl/files"
@@ -7,14 +7,14 @@ import { createHash } from "node:crypto"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** Clocks, and tokens that were spent in vain, differ from those of a run without damage. */
+/** Whether a metric must equal that of an undamaged run. Times and counts of spent tokens may differ. */
 const isOwn = (name: string) => !name.startsWith("time/") && !name.startsWith("tokens/")
 
 const ownOf = (metrics: Readonly<Record<string, number>>) => Object.entries(metrics).filter(([name]) => isOwn(name))
 
 const isTimeless = (name: string) => name !== "times" && name !== "grading"
 
-/** A payload without how long its turns took, if it is JSON. */
+/** A payload without its turns' times, if it is JSON. */
 const untimed = (payload: string) =>
   Result.getOrElse(
     Result.try(() => JSON.stringify(JSON.parse(payload, (name, value) => isTimeless(name) ? value : undefined))),
@@ -50,16 +50,16 @@ const prompt = ModelInput.fromTokens(Array.from({ length: 24 }, (_, index) => 40
 const hash = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex")
 
 export interface Outcome {
-  /** Of the records that count, without when and where they were written, and the final weights. */
+  /** The records that count, without their times and places, and the final weights. */
   readonly lines: ReadonlyArray<string>
-  /** Payloads of the groups by iteration and key; those that are damaged say so. */
+  /** Payloads of the groups, by iteration and key. A damaged payload is marked as such. */
   readonly payloads: ReadonlyMap<string, string>
   readonly warnings: ReadonlyArray<string>
 }
 
 export const unreadable = "unreadable"
 
-/** Weights and optimizer of the last checkpoint, as the backend computes with them and as they are stored. */
+/** Weights and optimizer state of the last checkpoint, both as the backend loads them and as they are stored. */
 const weights = Effect.fnUntraced(function*({ samplerPath, statePath }: RunRecord.Saved, checkpoints: string) {
   const tinker = yield* Tinker.Tinker
   const sampler = yield* tinker.createSamplingClient({ modelPath: samplerPath ?? statePath })

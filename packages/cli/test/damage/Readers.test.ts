@@ -1,4 +1,4 @@
-/** Every command that reads a run says that its files are damaged, and shows no number of what is. */
+/** Every command that reads a run reports damaged files, and shows no number from damaged data. */
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, it } from "@effect/vitest"
@@ -17,7 +17,7 @@ const change = (file: string, from: string | RegExp, to: string) => {
 }
 
 it.live(
-  "commands refuse a run whose records were changed, and leave out groups whose payloads were, by file and place",
+  "commands refuse a run with changed records, and name and skip groups with changed payloads",
   () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem

@@ -1,4 +1,4 @@
-/** Short runs whose outcome is the same to the last bit, however often they are killed: on a scripted backend, and on the engine. */
+/** Short runs with bit-identical outcomes, however often they are killed: on a scripted backend and on the engine. */
 import {
   ChatModel,
   ProblemEnv,
@@ -23,7 +23,7 @@ type Needs = RunStore.RunStore | Backend
 
 export interface Subject {
   readonly run: (seed: number) => Run
-  /** Keeps its checkpoints in the folder, if it has files. */
+  /** Makes the backend, which keeps its checkpoints in the folder if it has files. */
   readonly backend: (checkpoints: string) => Layer.Layer<Backend>
   readonly hasFiles: boolean
 }
@@ -36,7 +36,7 @@ const sums = [["1 + 1", "2"], ["2 + 3", "5"], ["4 + 4", "8"], ["3 + 6", "9"]] as
 
 const answerTo = (prompt: string) => sums.find(([question]) => prompt.includes(question))?.[1] ?? ""
 
-/** Right where the seed of the turn is even. */
+/** Answers correctly if the turn's seed is even. */
 const script: Script.Script = {
   sample: Script.reply(
     tokenizer,

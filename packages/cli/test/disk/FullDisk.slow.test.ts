@@ -1,4 +1,7 @@
-/** Full at each write of a run in turn: the run says so and keeps what it had saved, and once there is room ends as any other. */
+/**
+ * Fills the disk at each of a run's writes in turn. The run must report it and keep what it saved, and must end normally once there is
+ * space.
+ */
 import { ChatModel, Env, type InvalidOption, Rl, RLDataset, RunRecord, Tinker } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { Engine } from "@effect-rl/engine"
@@ -10,13 +13,13 @@ import { Cause, Effect, Exit, FileSystem, Stream } from "effect"
 import * as FaultyFileSystem from "../../../files/test/support/FaultyFileSystem.ts"
 import { outcome } from "../kill/Outcome.ts"
 
-/** Rewards whatever is said by its tokens, so that there is something to learn. */
+/** An environment that rewards any response by its tokens, so there is a training signal. */
 const anything: Env.Env = {
   initialObservation: Effect.succeed(Env.prompt(ModelInput.fromTokens([40, 41, 42]), [])),
   step: ({ tokens }) => Effect.succeed({ _tag: "Done", reward: tokens.reduce((sum, token) => sum + token, 0) % 5 })
 }
 
-/** Two iterations of one group, each saved. */
+/** Options for two iterations of one group, each saved. */
 const options = Effect.map(
   ChatModel.resolve("effect-rl/tiny-64"),
   (model): Rl.Options<InvalidOption.InvalidOption> => ({
@@ -34,7 +37,7 @@ const options = Effect.map(
 
 const engine = (folder: string) => Engine.layerOptions({ checkpoints: `${folder}/checkpoints`, workers: 0 })
 
-/** A whole run, which adds what it says is saved to `saved`. */
+/** Trains a whole run, and adds the checkpoints that it reports as saved to `saved`. */
 const train = (folder: string, saved: Array<string>) =>
   Stream.unwrap(Effect.map(options, (options) => Rl.run(options))).pipe(
     Stream.runForEach((record) =>
@@ -52,7 +55,7 @@ const run = (folder: string, saved: Array<string> = []) =>
 const runWith = (fault: FaultyFileSystem.Fault, folder: string, saved: Array<string>) =>
   Effect.provide(run(folder, saved), [FaultyFileSystem.layer(fault), NodePath.layer], { local: true })
 
-/** The checkpoints on record, each of which can be trained on and sampled from. */
+/** The recorded checkpoints. Each must be loadable for training and for sampling. */
 const usable = Effect.fnUntraced(function*(folder: string) {
   const tinker = yield* Tinker.Tinker
   const { read } = yield* RunDirectory.open(folder)
@@ -69,7 +72,7 @@ const temporaryFolder = FileSystem.FileSystem.use((fs) => fs.makeTempDirectorySc
 
 const namesIn = (folder: string) => FileSystem.FileSystem.use((fs) => fs.readDirectory(folder, { recursive: true }))
 
-/** Trains on a disk that is full at a write; false where the run has fewer writes. */
+/** Trains on a disk that is full at the given write; returns false if the run has fewer writes. */
 const survives = Effect.fnUntraced(function*(at: number, lasts: boolean, expected: ReturnType<typeof outcome>) {
   const folder = yield* temporaryFolder
   const saved: Array<string> = []
@@ -77,7 +80,7 @@ const survives = Effect.fnUntraced(function*(at: number, lasts: boolean, expecte
   const onFault = () => void (isHit = true)
   const exit = yield* Effect.exit(runWith({ at, lasts, onFault }, folder, saved))
   if (!isHit) return false
-  // Files that follow from the records may be incomplete for a while: that is a warning, not a failure.
+  // Files derived from the records may be incomplete for a while: that is a warning, not a failure.
   if (Exit.isFailure(exit)) {
     assert.include(Cause.pretty(exit.cause), "free some disk space and start again", `write ${at}`)
   }
@@ -91,7 +94,7 @@ const survives = Effect.fnUntraced(function*(at: number, lasts: boolean, expecte
   return true
 }, Effect.scoped)
 
-describe("a disk that is full", () => {
+describe("a full disk", () => {
   const faults = [
     { name: "from any write of a run on", lasts: true, every: 2 },
     { name: "at one write of a run", lasts: false, every: 3 }

@@ -5,7 +5,7 @@ import * as CommandLine from "../CommandLine.ts"
 const { run } = CommandLine
 
 describe("effect-rl doctor", () => {
-  it.effect("finds the engine and its model in order", () =>
+  it.effect("passes the engine and its model", () =>
     Effect.gen(function*() {
       const { exit, out } = yield* run("doctor", "--model", "effect-rl/tiny-64")
       assert.isTrue(Exit.isSuccess(exit))
@@ -24,14 +24,14 @@ describe("effect-rl doctor", () => {
       assert.match(out.at(-1) ?? "", /^ready: .*effect-rl (-- )?train/)
     }))
 
-  it.effect("finds the script that stands for a model in order", () =>
+  it.effect("passes the mock backend", () =>
     Effect.gen(function*() {
       const { exit, out } = yield* run("doctor", "--backend", "mock", "--model", "Qwen/Qwen3-8B")
       assert.isTrue(Exit.isSuccess(exit), out.join("\n"))
       assert.include(out.join("\n"), "seeds of samples were found")
     }))
 
-  it.effect("stops at what does not work, and fails", () =>
+  it.effect("stops at the first failure, and fails", () =>
     Effect.gen(function*() {
       const { errors, exit, out } = yield* run("doctor", "--model", "effect-rl/tiny-65")
       assert.isTrue(Exit.isFailure(exit))
@@ -39,14 +39,14 @@ describe("effect-rl doctor", () => {
       assert.strictEqual(errors.at(-1), "error: not ready: the check \"model\" failed")
     }))
 
-  it.effect("says what a backend that cannot be reached needs", () =>
+  it.effect("says what an unreachable backend needs", () =>
     Effect.gen(function*() {
       const { exit, out } = yield* run("doctor", "--backend", "tinker", "--base-url", "http://127.0.0.1:1")
       assert.isTrue(Exit.isFailure(exit))
       assert.match(out.at(-1) ?? "", /^fails +backend +/)
     }))
 
-  it.effect("examines the model of a recipe, also of a module of one's own, with the renderer that it chose", () =>
+  it.effect("checks a recipe's model with its renderer, also for a user's module", () =>
     Effect.gen(function*() {
       const recipe = new URL("../train/own-renderer-recipe.ts", import.meta.url).pathname
       const { exit, out } = yield* run("doctor", "--recipe", recipe)

@@ -7,7 +7,7 @@ import * as CommandLine from "../CommandLine.ts"
 
 const { run, runFolder } = CommandLine
 
-/** Sums as word problems in the form of GSM8K; every third answer has a comma. */
+/** Addition word problems in GSM8K's format. Every third answer has a comma. */
 const rows = Array.from({ length: 60 }, (_, index) => {
   const [first, second] = [7 * index + 1, index % 3 === 0 ? 4000 : index]
   return {
@@ -41,7 +41,7 @@ const python = (() => {
 const script = fileURLToPath(new URL("../../../recipes/scripts/benchmarks/gsm8k_report.py", import.meta.url))
 
 describe("effect-rl eval", () => {
-  it.effect("measures a benchmark from local rows: the share of right answers, pass@k and their intervals", () =>
+  it.effect("measures a benchmark from local rows: accuracy, pass@k and their intervals", () =>
     Effect.gen(function*() {
       const { folder: data } = yield* folder
       const { exit, out } = yield* gsm8k(data, "--limit", "50", "--k", "2")
@@ -73,7 +73,9 @@ describe("effect-rl eval", () => {
     }))
 
   it.effect.skipIf(python === undefined)(
-    `reports what a Python script reports of the same answers${python === undefined ? " (skipped: no python3)" : ""}`,
+    `reports the numbers of a Python script for the same answers${
+      python === undefined ? " (skipped: no python3)" : ""
+    }`,
     () =>
       Effect.gen(function*() {
         for (const k of ["1", "3"]) {
@@ -90,7 +92,7 @@ describe("effect-rl eval", () => {
       })
   )
 
-  it.effect("measures the held-out problems of a recipe", () =>
+  it.effect("measures a recipe's held-out problems", () =>
     Effect.gen(function*() {
       const { exit, out } = yield* run("eval", "arithmetic", "--backend", "mock", "--json")
       assert.isTrue(Exit.isSuccess(exit), out.join("\n"))
@@ -99,14 +101,14 @@ describe("effect-rl eval", () => {
       assert.isAtLeast(Number(last?.["questions"]), 1)
     }))
 
-  it.effect("measures the model that a recipe trains unless another is named", () =>
+  it.effect("measures a recipe's default model if no model is named", () =>
     Effect.gen(function*() {
       const { errors, exit, out } = yield* run("eval", "format", "--backend", "mock", "--json")
       assert.isTrue(Exit.isSuccess(exit), errors.join("\n"))
       assert.strictEqual(records(out).at(-1)?.["model"], "effect-rl/tiny-tasks")
     }))
 
-  it.effect("measures the newest checkpoint of a run", () =>
+  it.effect("measures a run's newest checkpoint", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const short = ["--iterations", "1", "--groups-per-batch", "2", "--group-size", "2", "--eval-every", "0"]

@@ -1,4 +1,4 @@
-/** Eval files, each in a process of its own: the modules that they import are answered by a hook of Node, which vitest does not ask. */
+/** Tests eval files, each in its own process, because their imports are resolved by a Node hook that vitest does not call. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -11,7 +11,7 @@ const file = (name: string) => fileURLToPath(new URL(`./files/${name}.eval.mjs`,
 const mock = ["--backend", "mock"]
 
 describe("an eval file", () => {
-  it.live("is evaluated as its author wrote it, with the model behind its requests", () =>
+  it.live("is evaluated as written, and its requests reach the model", () =>
     Effect.gen(function*() {
       const { code, errors, out } = yield* launch(["eval", file("capitals"), ...mock])
       assert.strictEqual(code, 0, errors)
@@ -26,7 +26,7 @@ describe("an eval file", () => {
       assert.strictEqual(code, 0, errors)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.live("gives no reward where a scorer fails, rather than 0", () =>
+  it.live("gives no reward, rather than 0, if a scorer fails", () =>
     Effect.gen(function*() {
       const { out } = yield* launch(["eval", file("broken"), ...mock])
       assert.match(out, /questions {2}1, 0 answers/)
@@ -37,7 +37,7 @@ describe("an eval file", () => {
   it.live.each([
     { name: "unscored", detail: "\"Unscored\" has no scorers, and nothing to learn from" },
     { name: "nothing", detail: "it registers none with evalite or describeEval" }
-  ])("is refused by what is wrong with it: $name", ({ detail, name }) =>
+  ])("is refused with what is wrong: $name", ({ detail, name }) =>
     Effect.gen(function*() {
       const { code, errors } = yield* launch(["eval", file(name), ...mock])
       assert.strictEqual(code, 1)

@@ -1,4 +1,4 @@
-/** A run of four workers, which are killed and paused at random while their database is restarted: it equals the undisturbed one. */
+/** Four workers are killed and paused at random while their database restarts. The run must equal an undisturbed run. */
 import { Seed } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
@@ -10,13 +10,13 @@ const disturbances = isSoak ? 100 : 10
 const iterations = isSoak ? 60 : 8
 const length = ["--iterations", String(iterations), "--save-every", "1"]
 
-/** A worker that can be lost on its own. */
+/** A worker that can be killed independently of the others. */
 const machine = Effect.fnUntraced(function*(database: string) {
   const scope = yield* Scope.fork(yield* Effect.scope)
   return { scope, worker: yield* Scope.provide(worker(database), scope) }
 })
 
-/** Stopped for as long as takes others to go on, then woken. */
+/** Pauses a worker until others have taken over its work, then wakes it. */
 const pause = ({ process }: Worker) =>
   Effect.andThen(
     Effect.sync(() => process.kill("SIGSTOP")),
@@ -24,7 +24,7 @@ const pause = ({ process }: Worker) =>
   )
 
 describe.skipIf(!Postgres.isHere)("a durable run of four workers", () => {
-  // Each disturbance is given seconds, in which others notice it.
+  // Each disturbance lasts seconds, so other workers notice it.
   it.live(`equals the undisturbed run after up to ${disturbances} disturbances`, () =>
     Effect.gen(function*() {
       const { out: _, ...here } = yield* train(length)

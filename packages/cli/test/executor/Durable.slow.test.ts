@@ -1,4 +1,4 @@
-/** Runs that workers drive and the database keeps: the same records and weights, whichever process is lost or paused. */
+/** Tests runs that workers drive and the database stores: records and weights stay the same, whichever process is lost or paused. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { readFileSync } from "node:fs"
@@ -12,7 +12,7 @@ import { env, groups, recipe, train, type Worker, worker } from "./Workers.ts"
 
 const isDriving = ({ printed }: Worker) => printed().includes("driving run")
 
-/** Waits for a worker that drives the run and has done some groups. */
+/** Waits for the worker that drives the run until it has completed some groups. */
 const driverOf = Effect.fnUntraced(function*(workers: ReadonlyArray<Worker>) {
   yield* Walks.until(() => workers.some((worker) => isDriving(worker) && groups(worker) >= 6))
   return workers.find(isDriving) ?? (yield* Effect.die("no worker drives the run"))
@@ -22,7 +22,7 @@ const durable = (database: string) => train(["--executor", database, "--durable"
 
 describe.skipIf(!Postgres.isHere)("a durable run", { concurrent: false }, () => {
   it.live(
-    "has the records and weights of a run in one process, also where its driver is killed meanwhile",
+    "has the records and weights of a single-process run, even if its driver is killed",
     () =>
       Effect.gen(function*() {
         const { out: _, ...here } = yield* train([])
@@ -41,7 +41,7 @@ describe.skipIf(!Postgres.isHere)("a durable run", { concurrent: false }, () => 
 
   // A paused worker keeps its locks for ten seconds.
   it.live(
-    "is not disturbed by a driver that wakes after another worker has taken the run over",
+    "is not disturbed by a driver that wakes after another worker has taken over",
     () =>
       Effect.gen(function*() {
         const { out: _, ...here } = yield* train([])
@@ -59,7 +59,7 @@ describe.skipIf(!Postgres.isHere)("a durable run", { concurrent: false }, () => 
     300_000
   )
 
-  it.live("is saved and stopped by Ctrl-C, and gone on with by the same command", () =>
+  it.live("is saved and stopped by Ctrl-C, and resumed by the same command", () =>
     Effect.gen(function*() {
       const { out: _, ...here } = yield* train([])
       const database = yield* Postgres.make

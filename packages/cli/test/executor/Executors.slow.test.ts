@@ -1,4 +1,4 @@
-/** Runs whose groups are rolled out elsewhere: the same records and weights, wherever that is and whichever worker is killed. */
+/** Tests runs whose groups are rolled out by threads or workers: records and weights stay the same, whichever worker is killed. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { once } from "node:events"
@@ -8,7 +8,7 @@ import { launch } from "../Launch.ts"
 import { env, groups, recipe, train, worker } from "./Workers.ts"
 
 describe("a run", { concurrent: false }, () => {
-  it.live("on two threads has the records and weights of a run in one process", () =>
+  it.live("has the same records and weights on two threads as in one process", () =>
     Effect.gen(function*() {
       const { out: _, ...here } = yield* train([])
       const { out: __, ...threads } = yield* train(["--executor", "threads:2"])
@@ -16,7 +16,7 @@ describe("a run", { concurrent: false }, () => {
     }), 180_000)
 
   it.live.skipIf(!Postgres.isHere)(
-    "of two workers has the same records and weights, also where one is killed meanwhile and the other ends by SIGTERM",
+    "of two workers has the same records and weights, even if one is killed and the other ends by SIGTERM",
     () =>
       Effect.gen(function*() {
         const { out: _, ...here } = yield* train([])
@@ -48,7 +48,7 @@ describe("a run", { concurrent: false }, () => {
 })
 
 describe("a process that cannot join", () => {
-  it.live("is told that it has no secret", () =>
+  it.live("fails with the name of the missing secret", () =>
     Effect.gen(function*() {
       const { code, errors } = yield* launch(["worker", "--join", "postgres://localhost/runs"], {
         env: { EFFECT_RL_CLUSTER_SECRET: "" }
@@ -59,7 +59,7 @@ describe("a process that cannot join", () => {
       ])
     }))
 
-  it.live("is told that the database cannot be reached, without its password", () =>
+  it.live("says that the database cannot be reached, without showing its password", () =>
     Effect.gen(function*() {
       const port = yield* Postgres.freePort
       const folder = yield* CommandLine.runFolder
@@ -72,7 +72,7 @@ describe("a process that cannot join", () => {
       assert.notInclude(out + errors, "hidden")
     }))
 
-  it.live.skipIf(!Postgres.isHere)("is told that its secret is not the cluster's", () =>
+  it.live.skipIf(!Postgres.isHere)("fails if its secret is not the cluster's", () =>
     Effect.gen(function*() {
       const database = yield* Postgres.make
       yield* worker(database)

@@ -1,4 +1,4 @@
-/** A worker's answer to groups of recipes: their results, or why it does not have the recipe. */
+/** Tests a worker's response to groups of recipes: their results, or why it cannot run the recipe. */
 import * as RecipeWorker from "@effect-rl/cli/executor/RecipeWorker"
 import type { SentProgram } from "@effect-rl/cli/executor/SentProgram"
 import * as OwnRecipe from "@effect-rl/cli/train/OwnRecipe"
@@ -57,7 +57,7 @@ describe("a worker", () => {
       assert.strictEqual(result.key, "a group")
     }).pipe(Effect.provide(worker)))
 
-  it.effect("counts the tokens of each group by the metering of that group", () =>
+  it.effect("counts each group's tokens with that group's metering", () =>
     Effect.gen(function*() {
       const tokensOf = Effect.gen(function*() {
         const { metering, used } = Metering.counter()
@@ -69,7 +69,7 @@ describe("a worker", () => {
       assert.deepStrictEqual(yield* tokensOf, first)
     }).pipe(Effect.provide(worker)))
 
-  it.effect("notices that a module was edited after it had been read", () =>
+  it.effect("detects that a module was edited after it was read", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path

@@ -1,4 +1,4 @@
-/** Runs of a recipe whose environments wait, and workers for them in processes of their own. */
+/** Runs a recipe whose environments wait, and workers for it in their own processes. */
 import { assert } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
@@ -13,7 +13,7 @@ import { bin, launch, type Options } from "../Launch.ts"
 export const recipe = fileURLToPath(new URL("./waiting-recipe.ts", import.meta.url))
 export const env = { EFFECT_RL_CLUSTER_SECRET: "of the test" }
 
-/** Trains to the end; returns what came of it and what was printed. */
+/** Trains to the end; returns the run's outcome and output. */
 export const train = (executor: ReadonlyArray<string>, options: Options = { env }) =>
   Effect.gen(function*() {
     const folder = yield* CommandLine.runFolder
@@ -29,7 +29,7 @@ export interface Worker {
   readonly printed: () => string
 }
 
-/** A worker that is there; gone when the scope closes. */
+/** A worker that has started; it is killed when the scope closes. */
 export const worker = (database: string): Effect.Effect<Worker, never, Scope.Scope> =>
   Effect.gen(function*() {
     const port = yield* Postgres.freePort

@@ -1,4 +1,4 @@
-/** Sums whose environments wait before they answer, as those do that ask a service. */
+/** Addition problems whose environments wait before they respond, as environments that call a service do. */
 import { Evaluator, ProblemEnv, ProblemGroupBuilder, RLDataset } from "@effect-rl/core"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"
 import { Effect, Schema } from "effect"

@@ -9,7 +9,7 @@ import * as EarlierRuns from "../fixtures/EarlierRuns.ts"
 const { run, runFolder, short } = CommandLine
 
 describe("effect-rl export", () => {
-  it.effect("writes a run for another tool, with texts read by the run's tokenizer", () =>
+  it.effect("writes a run for another tool, with tokens decoded by the run's tokenizer", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* run(...short, "--iterations", "2", "--log-path", folder)
@@ -23,7 +23,7 @@ describe("effect-rl export", () => {
       assert.match(line.messages[0]?.content ?? "", /^What is \d+ \+ \d+\?/)
     }))
 
-  it.effect("writes conversations that render to the recorded prompts, or names where the policy wrote otherwise", () =>
+  it.effect("writes conversations that render to the recorded prompts, or lists the departures", () =>
     Effect.gen(function*() {
       const runs = yield* EarlierRuns.folder
       const departuresOf = Effect.fnUntraced(function*(kind: string) {
@@ -44,7 +44,7 @@ describe("effect-rl export", () => {
       ])
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("names departures in the traces of verifiers and of the cookbook too, and where one rollout is shown", () =>
+  it.effect("also lists departures in verifiers and cookbook exports and for a single rollout", () =>
     Effect.gen(function*() {
       const folder = join(yield* EarlierRuns.folder, "tools")
       const traces = join(dirname(folder), "traces.jsonl")
@@ -67,7 +67,7 @@ describe("effect-rl export", () => {
       const ids = out.filter((line) => line.startsWith("{\"type\":\"rollout\"")).map((
         line
       ): { readonly id: string } => JSON.parse(line)).map(({ id }) => id)
-      // Rollouts of training alone are listed. What each command prints follows what was printed before it.
+      // Only training rollouts are listed. Each command's output follows that of the previous commands.
       const shown = yield* Effect.forEach(ids, (id) => run("show", folder, "--rollout", id))
       const named = shown.at(-1)?.out.filter((line) =>
         line.startsWith("the prompt, rendered again from the messages, differs at token ")
@@ -87,7 +87,7 @@ describe("effect-rl export", () => {
       assert.notMatch(page, /(?:src|href)="/)
     }))
 
-  it.effect("takes no file for a page whose name does not end in .html", () =>
+  it.effect("requires --format if the file's name does not end in .html", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* run(...short, "--iterations", "1", "--log-path", folder)
@@ -101,7 +101,7 @@ describe("effect-rl export", () => {
       assert.isFalse(existsSync(file))
     }))
 
-  it.effect("names a file that cannot be written, and what is in the way", () =>
+  it.effect("names the file that could not be written, and the reason", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* run(...short, "--iterations", "1", "--log-path", folder)
@@ -111,7 +111,7 @@ describe("effect-rl export", () => {
       assert.notInclude(errors.at(-1), "FileSystem.")
     }))
 
-  it.effect("does not add a run to a file twice", () =>
+  it.effect("does not append a run to a file twice", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* run(...short, "--iterations", "1", "--log-path", folder)
@@ -123,7 +123,7 @@ describe("effect-rl export", () => {
       assert.strictEqual(errors.at(-1), `error: place is ${file}, which exists, expected a new file`)
     }))
 
-  it.effect("names a folder without a run", () =>
+  it.effect("names a folder that contains no run", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run("export", "packages", "unused", "--format", "chat")
       assert.isTrue(Exit.isFailure(exit))
@@ -144,7 +144,7 @@ describe("effect-rl train --sink", () => {
       assert.include(readFileSync(trace, "utf8"), "rl.train 1")
     }))
 
-  it.effect("continues without a sink that cannot be reached, and says how to export the run later", () =>
+  it.effect("continues without an unreachable sink, and says how to export the run later", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { exit, out } = yield* run(
@@ -164,7 +164,7 @@ describe("effect-rl train --sink", () => {
       )
     }))
 
-  it.effect("refuses an unknown tool before the run begins", () =>
+  it.effect("refuses an unknown tool before the run starts", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { errors, exit } = yield* run(...short, "--log-path", folder, "--sink", "tensorbord=x")

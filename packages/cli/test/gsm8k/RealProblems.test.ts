@@ -1,4 +1,4 @@
-/** Real word problems, which the smallest preset cannot solve: the command trains on them honestly and says what it sees. */
+/** Real word problems, which the smallest preset cannot solve. The command must train on them and report honest results. */
 import { ChatModel, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { Jsonl, RunDirectory } from "@effect-rl/files"
@@ -23,7 +23,7 @@ const firstRows = (file: string, count: number) =>
 
 type Rows = ReadonlyArray<Gsm8kRow.Gsm8kRow>
 
-/** A folder with these rows, and what to give to `--data`. */
+/** A folder with these rows, and the value for `--data`. */
 const folderOf = Effect.fnUntraced(function*(files: Readonly<Record<string, Rows>>) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -44,14 +44,14 @@ const few = Effect.gen(function*() {
 const train = (folder: string, from: string, ...args: ReadonlyArray<string>) =>
   run("train", "gsm8k", "--model", "effect-rl/tiny-64", "--data", from, "--log-path", folder, ...args)
 
-/** Three iterations of four problems with four attempts each. */
+/** Flags for three iterations of four problems with four attempts each. */
 const threeIterations = ["--iterations", "3", "--groups-per-batch", "4", "--group-size", "4"]
 
 const matching = (lines: ReadonlyArray<string>, text: string) => lines.filter((line) => line.includes(text))
 
 const decodeRecord = Schema.decodeUnknownOption(Schema.fromJsonString(RunRecord.codec))
 
-/** The iterations that a run told in `--json`. */
+/** The iterations' records in the `--json` output of a run. */
 const updatesOf = (lines: ReadonlyArray<string>) =>
   lines.flatMap((line) => Option.toArray(decodeRecord(line))).filter(RunRecord.guards.Updated)
 
@@ -67,7 +67,7 @@ const groupsOf = (folder: string) =>
     (records) => records.filter(RunRecord.guards.GroupRolledOut).filter(({ evaluator }) => evaluator === undefined)
   )
 
-/** Of several digits, so that there is something to be near. */
+/** Problems whose answers have several digits, so an answer can be near. */
 const longAnswers = (count: number) =>
   Effect.map(
     firstRows("train.jsonl", 200),
@@ -77,7 +77,7 @@ const longAnswers = (count: number) =>
       ).filter(({ answer }) => answer.length >= 3).slice(0, count)
   )
 
-/** Twelve attempts at each of eight problems in an iteration. */
+/** Twelve attempts at each of an iteration's eight problems. */
 const nearAnswers = (model: ChatModel.ChatModel, problems: ReadonlyArray<Gsm8kRow.Problem>) =>
   RLDataset.fromArray(problems, {
     groupsPerBatch: 8,
@@ -94,7 +94,7 @@ const nearAnswers = (model: ChatModel.ChatModel, problems: ReadonlyArray<Gsm8kRo
 real("GSM8K (skipped where shared/data/gsm8k is absent)", () => {
   const withFiles = Effect.provide(NodeServices.layer)
 
-  it.effect("is not learned from where no answer fits: every reward is −0.1, no optimizer step is taken, and the run says so", () =>
+  it.effect("gives no signal if every answer is wrong: no optimizer step is taken, and the run says so", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { exit, out } = yield* train(
@@ -120,7 +120,7 @@ real("GSM8K (skipped where shared/data/gsm8k is absent)", () => {
       for (const { rewards } of groups) assert.deepStrictEqual(rewards, [-0.1, -0.1, -0.1, -0.1])
     }).pipe(withFiles))
 
-  it.effect("is learned from exactly in the iterations in which attempts at one problem differ", () =>
+  it.effect("gives a signal exactly in the iterations in which attempts at one problem differ", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { out } = yield* train(
@@ -147,7 +147,7 @@ real("GSM8K (skipped where shared/data/gsm8k is absent)", () => {
       for (const reward of groups.flatMap(({ rewards }) => rewards)) assert.include([-0.1, 0, 0.9, 1], reward)
     }).pipe(withFiles))
 
-  it.effect("gives a signal in every iteration where near answers count", () =>
+  it.effect("gives a signal in every iteration if near answers earn rewards", () =>
     Effect.gen(function*() {
       const backend = Engine.layerOptions({ checkpoints: yield* runFolder, workers: 0 })
       const problems = yield* longAnswers(24)
@@ -173,7 +173,7 @@ real("GSM8K (skipped where shared/data/gsm8k is absent)", () => {
       }
     }).pipe(withFiles))
 
-  it.effect("without test.jsonl is judged on 200 problems that are not trained on", () =>
+  it.effect("holds out 200 problems if there is no test.jsonl", () =>
     Effect.gen(function*() {
       const from = yield* folderOf({ "train.jsonl": yield* firstRows("train.jsonl", 208) })
       const folder = yield* runFolder
@@ -194,7 +194,7 @@ real("GSM8K (skipped where shared/data/gsm8k is absent)", () => {
       assert.lengthOf(yield* groupsOf(folder), 8)
     }).pipe(withFiles))
 
-  it.effect("is refused where a test problem is also trained on, and nothing is left behind", () =>
+  it.effect("is refused if a test problem is also a training problem, and no files are left behind", () =>
     Effect.gen(function*() {
       const rows = yield* firstRows("train.jsonl", 40)
       const test = yield* firstRows("test.jsonl", 16)
@@ -206,7 +206,7 @@ real("GSM8K (skipped where shared/data/gsm8k is absent)", () => {
       assert.isFalse(yield* FileSystem.FileSystem.use((fs) => fs.exists(folder)))
     }).pipe(withFiles))
 
-  it.effect("is half answered by the scripted backend, out of all problems", () =>
+  it.effect("gets half of its problems right with the mock backend", () =>
     Effect.gen(function*() {
       const { out } = yield* run(
         ...CommandLine.short.with(1, "gsm8k"),

@@ -1,4 +1,4 @@
-/** A short run on the engine that sends its own process a signal at a given call to the backend. */
+/** A short run on the engine that sends a signal to its own process at a given backend call. */
 import { ChatModel, Tinker } from "@effect-rl/core"
 import type { SamplingClient, TrainingClient } from "@effect-rl/core/backend"
 import { Engine } from "@effect-rl/engine"
@@ -15,14 +15,14 @@ const [name = "", folder = "", saveEvery = "1", operation = "none", call = "0", 
 
 let calls = 0
 
-/** Kills on the chosen call: before it is submitted, or once its result is there. */
+/** Kills the process at the chosen call: before it is submitted, or after its result has arrived. */
 const deadly = (name: string) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     if (name === operation && calls++ === Number(call)) process.kill(process.pid, signal)
     return effect
   })
 
-/** Counts the sequences that the backend is asked for, in a file of as many bytes. */
+/** Counts the requested sequences, as the size in bytes of a file. */
 const counted = (sequences = 1) => Effect.sync(() => appendFileSync(join(folder, "sampled"), ".".repeat(sequences)))
 
 const deadlySampler = (sampler: SamplingClient.SamplingClient): SamplingClient.SamplingClient => ({

@@ -1,4 +1,4 @@
-/** `SIGKILL` and `SIGTERM` at random points: resumed, a run ends exactly as if it had never been interrupted. */
+/** Sends `SIGKILL` and `SIGTERM` at random points. A resumed run must end exactly like an uninterrupted one. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { launch, never, points, pointsEach, timeout, withFolder } from "./Launch.ts"
@@ -21,7 +21,7 @@ const programs = all.filter(([, few]) => pointsEach(few) > 0)
 
 describe.each(programs)("%s", { concurrent: false }, (name, few, program) => {
   it.live.each([1, 3])(
-    "killed, ends as if it had not been, and samples no recorded group again, saving every %i iterations",
+    "killed, ends like an uninterrupted run and resamples no recorded group, saving every %i iterations",
     (saveEvery) =>
       Effect.gen(function*() {
         const whole = yield* withFolder((folder) => {
@@ -30,7 +30,7 @@ describe.each(programs)("%s", { concurrent: false }, (name, few, program) => {
           assert.deepStrictEqual(sampled(folder), { asked: program.sequences, recorded: program.sequences })
           return outcome(folder)
         })
-        // Alone, the first point is a `SIGTERM` where there are iterations that are not saved.
+        // If there is only one point, it is a `SIGTERM` for runs with unsaved iterations.
         const signals = saveEvery > 1 ? ["SIGKILL", "SIGTERM"] as const : ["SIGTERM", "SIGKILL"] as const
         for (const point of points(pointsEach(few), saveEvery, program, signals)) {
           yield* withFolder((folder) => {

@@ -1,4 +1,4 @@
-/** Short runs on the engine in processes of their own, some of which kill themselves. */
+/** Short runs on the engine in their own processes, some of which kill themselves. */
 import { Seed } from "@effect-rl/core/environments"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Effect, FileSystem } from "effect"
@@ -24,14 +24,14 @@ export const launch = (program: string, folder: string, saveEvery: number, { cal
     { encoding: "utf8" }
   )
 
-/** Uses a temporary folder, which is removed afterwards, whatever the outcome. */
+/** Passes a temporary folder to `use`, and always removes it afterwards. */
 export const withFolder = <A>(use: (folder: string) => A) =>
   FileSystem.FileSystem.use((fs) => Effect.map(fs.makeTempDirectoryScoped({ prefix: "effect-rl-kill-" }), use)).pipe(
     Effect.scoped,
     Effect.provide(NodeFileSystem.layer)
   )
 
-/** Random calls to kill a program at. Every third is of the operation that it asks for most often. */
+/** Random calls at which to kill a program. Every third point is at its most frequent operation. */
 export const points = (
   count: number,
   seed: number,
@@ -53,7 +53,7 @@ export const points = (
 
 const { EFFECT_RL_SOAK: soak, EFFECT_RL_SOAK_KILLS: kills = "100" } = process.env
 
-/** How often each program is killed where it saves every iteration, and where it saves every third. */
+/** How often each program is killed, both if it saves every iteration and if it saves every third. */
 export const pointsEach = (few: number) => soak === undefined ? few : Math.ceil(Number(kills) / 2)
 
 export const timeout = soak === undefined ? 900_000 : 7_200_000

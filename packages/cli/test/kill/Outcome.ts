@@ -1,4 +1,4 @@
-/** The outcome of a run on the engine, as its folder tells it. */
+/** The outcome of a run on the engine, read from its folder. */
 import { Schema } from "effect"
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, statSync } from "node:fs"
@@ -15,11 +15,11 @@ const withoutTimes = (line: Line) => JSON.stringify(Object.entries(line).filter(
 
 const hash = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex")
 
-/** A payload without how long its turns took. */
+/** A payload without its turns' times. */
 const untimed = (payload: string): unknown =>
   JSON.parse(payload, (name, value) => name === "times" || name === "grading" ? undefined : value)
 
-/** Records without those that a resume abandoned. */
+/** The records without those that a resume abandoned. */
 const current = (records: ReadonlyArray<Line>): ReadonlyArray<Line> => {
   const story: Array<Line> = []
   for (const record of records) {
@@ -33,7 +33,7 @@ const current = (records: ReadonlyArray<Line>): ReadonlyArray<Line> => {
 
 const ofKind = (records: ReadonlyArray<Line>, tag: string) => records.filter((record) => record["_tag"] === tag)
 
-/** Groups of the current story with their payloads, without what says when and where they were written. */
+/** The groups that count, with their payloads, without times and file positions. */
 const groups = (folder: string) => {
   const file = join(folder, "payloads.jsonl")
   const payloads = existsSync(file) ? readFileSync(file) : Buffer.alloc(0)
@@ -57,14 +57,14 @@ const count = (folder: string) => {
   return existsSync(file) ? statSync(file).size : 0
 }
 
-/** The records that were written whole. */
+/** The records that were written completely. */
 const written = (folder: string): ReadonlyArray<Line> => {
   const file = join(folder, "records.jsonl")
   const text = existsSync(file) ? readFileSync(file, "utf8") : ""
   return text.split("\n").slice(0, -1).map((line) => JSON.parse(line))
 }
 
-/** Sequences that a run has asked its backend for, and those of the groups that it had written whole, at some time. */
+/** The sequences that a run requested from its backend, and those of all groups that it ever recorded. */
 export const sampled = (folder: string) => {
   const groups = ofKind(written(folder), "GroupRolledOut")
   const members = new Map(groups.map(({ evaluator, iteration, key, members }) => [
@@ -81,7 +81,7 @@ export const outcome = (folder: string) => {
   return {
     name: last?.["name"],
     tokens: last?.["tokens"],
-    // Evaluations beside training end when they do.
+    // Evaluations that run beside training end in any order.
     metrics: lines(join(folder, "metrics.jsonl")).map(withoutTimes).toSorted(),
     groups: groups(folder),
     adapter: hash(join(state, "adapter_model.safetensors")),
@@ -124,17 +124,17 @@ const evaluated = Schema.decodeUnknownSync(Schema.Array(Evaluated))
 const credited = Schema.decodeUnknownSync(Schema.Array(Credited))
 const updated = Schema.decodeUnknownSync(Schema.Array(Updated))
 
-/** What a run's records say of its schedule so far. */
+/** A run's schedule so far, from its records. */
 export const schedule = (folder: string) => {
   const story = current(written(folder))
   const credits = credited(ofKind(story, "Credited"))
   return {
-    /** Groups of each update with their ages. */
+    /** The groups of each update, with their ages. */
     credited: credits,
-    /** What each update came to, to the last bit. */
+    /** The exact results of each update. */
     updated: updated(ofKind(story, "Updated")),
     trained: credits.flatMap(({ groups }) => groups.map(({ iteration, key }) => `${iteration} ${key}`)),
-    /** What each evaluation measured. */
+    /** The results of each evaluation. */
     evaluated: evaluated(ofKind(story, "Evaluated")).toSorted((left, right) => left.iteration - right.iteration)
   }
 }

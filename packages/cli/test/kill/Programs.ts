@@ -1,4 +1,4 @@
-/** Short runs of every training program on the engine. */
+/** Short runs of all training programs on the engine. */
 import { AgentEnv, AgentGateway, Launcher } from "@effect-rl/agent"
 import {
   type ChatModel,
@@ -37,9 +37,9 @@ type Run = Stream.Stream<RunRecord.RunRecord, unknown, Tinker.Tinker | RunStore.
 
 export interface Program {
   readonly run: (options: Options) => Run
-  /** How often an uninterrupted run asks its backend for each operation, at least. */
+  /** Minimum number of backend calls per operation in an uninterrupted run. */
   readonly calls: Readonly<Record<string, number>>
-  /** Sequences that it samples. */
+  /** Number of sequences that the run samples. */
   readonly sequences: number
 }
 
@@ -84,7 +84,7 @@ const distilled = (options: Options) =>
     return rl(options, { credit: Credit.distill({ teacher }), substeps: 2 })
   }))
 
-/** Two epochs of six batches, each in an order of its own. */
+/** Two epochs of six batches, each epoch in its own order. */
 const imitated = ({ model, saveEvery }: Options) =>
   Supervised.run({
     model,
@@ -125,7 +125,7 @@ const preferred = ({ model, saveEvery }: Options) =>
     }
   })
 
-/** What an agent is asked, and what its answer should contain. */
+/** An agent's prompt, and the text that its answer should contain. */
 interface Task {
   readonly question: string
   readonly sum: string
@@ -163,7 +163,7 @@ const agents = <E, R>(
 
 const rewarded = (said: string, { sum }: Task) => said.includes(sum) ? 1 : 0
 
-/** Agents that are functions of this process. */
+/** Agents that are in-process functions. */
 const functions = (options: Options) =>
   agents(options, (task) =>
     AgentEnv.make({
@@ -178,7 +178,7 @@ const gateway = Layer.merge(
   Launcher.Launcher.unsafeHost
 ).pipe(Layer.provide(NodeServices.layer))
 
-/** Agents that are programs, each started for its episode. */
+/** Agents that are programs, one started per episode. */
 const commands = (options: Options) =>
   agents(options, (task) =>
     AgentGateway.env({
@@ -213,7 +213,7 @@ const penalized = {
   kl: { coefficient: 0.05, postUpdate: true }
 }
 
-/** Programs whose outcome does not depend on what ends first. */
+/** Programs whose outcome does not depend on the order in which groups end. */
 export const determined = {
   synchronous: ofRl((options) => rl(options, { substeps: 2 }), 2 * iterations),
   supervised: {
@@ -242,7 +242,7 @@ export const determined = {
   "asynchronous, none begun ahead": ofRl((options) => rl(options, {}, Pace.async({ maxStepsOffPolicy: 0 })), iterations)
 } satisfies Readonly<Record<string, Program>>
 
-/** Programs that take groups as they end. */
+/** Programs that train on groups in the order in which they end. */
 export const scheduled = {
   asynchronous: ofRl(
     (options) => rl(options, { loss: Loss.ppo(), substeps: 2 }, Pace.async({ maxStepsOffPolicy: 1 })),

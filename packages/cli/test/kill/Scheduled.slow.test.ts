@@ -1,4 +1,7 @@
-/** `SIGKILL` while groups are taken as they end: resumed, a run makes its recorded updates again and goes on from there. */
+/**
+ * Sends `SIGKILL` to runs that train on groups in the order in which they end. A resumed run must repeat its recorded updates and continue
+ * from there.
+ */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { launch, never, points, pointsEach, timeout, withFolder } from "./Launch.ts"
@@ -15,7 +18,7 @@ const programs: ReadonlyArray<readonly [name: string, few: number, program: Prog
 const saveEvery = [1, 3]
 
 it.live.each(programs)(
-  "%s: killed, keeps its schedule, trains on every group once, and samples no recorded one again",
+  "%s: a killed run keeps its schedule, trains on every group once, and resamples no recorded group",
   ([name, few, program]) =>
     Effect.gen(function*() {
       const kills = saveEvery.flatMap((every) =>

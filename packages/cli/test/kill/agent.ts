@@ -1,4 +1,4 @@
-/** An agent that asks its model once: as a function of this process, and as a program that prints the answer. */
+/** An agent that sends one request to its model, both as an in-process function and as a program that prints the answer. */
 
 interface Place {
   readonly baseUrl: string
@@ -8,7 +8,7 @@ interface Place {
 export const answer = async ({ baseUrl, fetch }: Place, model: string, question: string) => {
   const body = JSON.stringify({ model, messages: [{ role: "user", content: question }] })
   const response = await fetch(`${baseUrl}/chat/completions`, { method: "POST", body })
-  // The rest of the body says when it was made.
+  // The rest of the body contains its creation time.
   return /"content":"([^"]*)"/.exec(await response.text())?.[1] ?? ""
 }
 

@@ -11,7 +11,7 @@ const { run, runFolder } = CommandLine
 
 const model = "effect-rl/tiny-64"
 
-/** The folder of a fresh adapter. */
+/** The folder of a new adapter. */
 const saved = (checkpoints: string) =>
   Effect.gen(function*() {
     const tinker = yield* Tinker.Tinker
@@ -33,7 +33,7 @@ const elsewhere: ReadonlyArray<readonly [adapter: string, message: string]> = [
 ]
 
 describe("effect-rl merge", () => {
-  it.effect("writes an adapter and its model as one folder, once", () =>
+  it.effect("writes an adapter and its model as one folder, and refuses to overwrite it", () =>
     Effect.gen(function*() {
       const folder = dirname(yield* runFolder)
       const adapter = yield* saved(join(folder, "checkpoints"))
@@ -47,7 +47,7 @@ describe("effect-rl merge", () => {
       assert.match(again.errors.at(-1) ?? "", /^error: cannot merge: .*merged is in the way/)
     }))
 
-  it.effect("writes files for llama.cpp, merged or as a base and its adapter", () =>
+  it.effect("writes files for llama.cpp, merged or as a base with its adapter", () =>
     Effect.gen(function*() {
       const folder = dirname(yield* runFolder)
       const adapter = yield* saved(join(folder, "checkpoints"))
@@ -69,9 +69,12 @@ describe("effect-rl merge", () => {
       assert.isFalse(existsSync("unused"))
     }))
 
-  it.effect.each(elsewhere)("says of %s which adapters there may be", ([adapter, message]) =>
-    Effect.gen(function*() {
-      const { errors } = yield* run("merge", adapter, "--out", "unused")
-      assert.include(errors.at(-1), message)
-    }))
+  it.effect.each(elsewhere)(
+    "says which adapters it can merge if it is given %s",
+    ([adapter, message]) =>
+      Effect.gen(function*() {
+        const { errors } = yield* run("merge", adapter, "--out", "unused")
+        assert.include(errors.at(-1), message)
+      })
+  )
 })

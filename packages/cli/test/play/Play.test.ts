@@ -38,7 +38,7 @@ describe("effect-rl play", () => {
       ])
     }))
 
-  it.effect("shows only the new part of later prompts, and the reward of each turn", () =>
+  it.effect("shows only the new part of later prompts, and each turn's reward", () =>
     Effect.gen(function*() {
       const out = yield* play("guess-number", ["Guess: 16", "what?", "Guess: 24"])
       const from = out.indexOf("> what?")
@@ -57,7 +57,7 @@ describe("effect-rl play", () => {
       assert.include(out, "reward 0.00 after 3 turns, completed")
     }))
 
-  it.effect("lets a person call tools, over several lines too", () =>
+  it.effect("lets a person call tools, also over several lines", () =>
     Effect.gen(function*() {
       const out = yield* play("calculator", [
         "<tool_call>\\",
@@ -71,7 +71,7 @@ describe("effect-rl play", () => {
       assert.include(out, "  used_calculator 1.00, correct 1.00")
     }))
 
-  it.effect("saves episodes as OpenAI's messages, one per line, with calls, the tools' answers and the reward", () =>
+  it.effect("saves episodes as OpenAI messages, one per line, with tool calls, tool results and reward", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -106,7 +106,7 @@ describe("effect-rl play", () => {
       assert.deepStrictEqual([said(1), said(2)], [["[4]", "[2]", "[6]"], ["[0]", "[1]"]])
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("plays the problems of training in their order, from any of them on", () =>
+  it.effect("plays the training problems in order, from any of them on", () =>
     Effect.gen(function*() {
       const out = yield* play("plain-arithmetic", ["104", "no idea"], "--problem", "3", "--episodes", "2")
       assert.include(out, "reward 1.00 after 1 turn, completed")
@@ -130,7 +130,7 @@ describe("effect-rl play", () => {
       assert.include(out, "    feedback: Too low")
     }))
 
-  it.effect("spells out control characters of problems and of typed text", () =>
+  it.effect("escapes control characters in problems and in typed text", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path

@@ -11,27 +11,27 @@ const recorded = Effect.gen(function*() {
 })
 
 describe("effect-rl regrade", () => {
-  it.effect("changes nothing by the rule that the run was credited with", () =>
+  it.effect("changes nothing under the rule with which the run was credited", () =>
     Effect.gen(function*() {
       const { out } = yield* run("regrade", yield* recorded, "--credit", "centered")
       assert.match(out.at(-1) ?? "", /^2 +0\.500 +2 → 2 +0\.500 → 0\.500 +0 +8$/)
     }))
 
-  it.effect("shows what another rule would have made of each iteration", () =>
+  it.effect("shows each iteration's advantages under another rule", () =>
     Effect.gen(function*() {
       const { out } = yield* run("regrade", yield* recorded, "--credit", "leave_one_out")
       assert.include(out, "as it was credited → as by \"leave_one_out\"")
-      // Two right ones of four: 1 − 1/3 in place of 1 − 1/2.
+      // Two of four answers are right: 1 − 1/3 instead of 1 − 1/2.
       assert.match(out.at(-1) ?? "", /^2 +0\.500 +2 → 2 +0\.500 → 0\.667 +0 +8$/)
     }))
 
-  it.effect("takes the options that train has of each credit", () =>
+  it.effect("accepts the credit options of train", () =>
     Effect.gen(function*() {
       const regraded = (...flags: ReadonlyArray<string>) =>
         Effect.gen(function*() {
           return (yield* run("regrade", yield* recorded, ...flags)).out.at(-1) ?? ""
         })
-      // Two right ones of four: a right one alone makes 2/3 of its pairs right, and a wrong one none.
+      // Two of four answers are right: a right answer alone makes 2/3 of its pairs right, a wrong answer none.
       assert.match(
         yield* regraded("--credit", "pass_at_k", "--pass-k", "2"),
         /^2 +0\.500 +2 → 2 +0\.500 → 0\.333 +4 +8$/
@@ -40,7 +40,7 @@ describe("effect-rl regrade", () => {
       assert.match(parts, /^2 +0\.500 +2 → 2 +0\.500 → \d\.\d+ +0 +8$/)
     }))
 
-  it.effect("takes a credit of one's own from the module that train takes", () =>
+  it.effect("takes a user's own credit from the same module as train", () =>
     Effect.gen(function*() {
       const module = new URL("../train/own-credit.ts", import.meta.url).pathname
       const { out } = yield* run("regrade", yield* recorded, "--recipe", module)

@@ -20,7 +20,7 @@ const svgOf = Effect.fnUntraced(function*(history: RunHistory.RunHistory) {
 const pngSignature = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
 
 describe("CurveFiles.write", () => {
-  it.effect("draws the curve as SVG and, twice as large, as PNG", () =>
+  it.effect("draws the curve as SVG, and as PNG at twice the size", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const folder = yield* fs.makeTempDirectoryScoped()
@@ -34,14 +34,14 @@ describe("CurveFiles.write", () => {
       assert.deepStrictEqual([view.getUint32(16), view.getUint32(20)], [1600, 900])
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("draws shares of right answers only where rewards are on their scale", () =>
+  it.effect("draws accuracy only if rewards have the same scale", () =>
     Effect.gen(function*() {
       assert.include(yield* svgOf(history), "held out")
       const measurements = history.measurements.map((measurement) => ({ ...measurement, reward: -4.8 }))
       assert.notInclude(yield* svgOf({ ...history, measurements }), "held out")
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("draws the share of right answers of a run without rewards", () =>
+  it.effect("draws the accuracy of a run without rewards", () =>
     Effect.gen(function*() {
       const measurements = history.measurements.flatMap((measurement) => [
         { ...measurement, evaluator: "held_out_preferences", value: 1 },
@@ -53,7 +53,7 @@ describe("CurveFiles.write", () => {
       assert.lengthOf(svg.match(/<polygon/g) ?? [], 2)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("says where it could not write", () =>
+  it.effect("names the path that could not be written", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const inTheWay = yield* fs.makeTempFileScoped()

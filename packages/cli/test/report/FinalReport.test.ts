@@ -53,7 +53,7 @@ const historyOf = (entries: ReadonlyArray<RunRecord.Entry>) =>
   }).pipe(Effect.provide(RunStore.RunStore.layerMemory))
 
 describe("RunHistory", () => {
-  it.effect("leaves out abandoned records, and has the latest of repeated measurements", () =>
+  it.effect("excludes abandoned records, and has the latest of repeated measurements", () =>
     Effect.gen(function*() {
       const { measurements, rewards } = yield* historyOf([
         evaluated(0, 0.3),
@@ -69,7 +69,7 @@ describe("RunHistory", () => {
 })
 
 describe("FinalReport", () => {
-  it.effect("compares held-out problems before and after", () =>
+  it.effect("compares held-out results before and after", () =>
     Effect.gen(function*() {
       const history = yield* historyOf([
         evaluated(0, 0.3),
@@ -86,7 +86,7 @@ describe("FinalReport", () => {
       assert.deepInclude(FinalReport.record(history), { iterations: 2 })
     }))
 
-  it.effect("draws the rewards in dots on a terminal, and as one line of bars elsewhere", () =>
+  it.effect("draws the rewards as dots on a terminal, and as one line of bars elsewhere", () =>
     Effect.gen(function*() {
       const history = yield* historyOf([updated(0, 0.1), updated(1, 0.5), updated(2, 0.9)])
       assert.deepStrictEqual(FinalReport.lines(history, plain), [
@@ -97,7 +97,7 @@ describe("FinalReport", () => {
       assert.match(FinalReport.lines(history, { ...plain, mode: "live" }).join("\n"), /[⠁-⣿]/)
     }))
 
-  it.effect("compares mean rewards with their 95 % intervals where answers are not right or wrong", () =>
+  it.effect("compares mean rewards with their 95 % intervals if answers are not graded as right or wrong", () =>
     Effect.gen(function*() {
       const played = (iteration: number, mean: number): RunRecord.Entry => ({
         _tag: "Evaluated",
@@ -116,7 +116,7 @@ describe("FinalReport", () => {
       ])
     }))
 
-  it.effect("has a dash where there was no second evaluation, and is empty where there was no evaluation at all", () =>
+  it.effect("shows a dash for a missing second evaluation, and is empty without any evaluation", () =>
     Effect.gen(function*() {
       const once = FinalReport.lines(yield* historyOf([evaluated(0, 0.3)]), plain)
       assert.match(once.at(-1) ?? "", /–$/)

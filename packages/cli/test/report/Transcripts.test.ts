@@ -43,7 +43,7 @@ const groupOf = (
   retried: []
 })
 
-/** Records groups that an evaluator rolled out before an iteration. */
+/** Records groups that an evaluator rolled out before the given iteration. */
 const evaluated = Effect.fnUntraced(function*(iteration: number, groups: ReadonlyArray<GroupResult.GroupResult>) {
   const store = yield* RunStore.RunStore
   for (const group of groups) {
@@ -76,7 +76,7 @@ const answered = (response: string) =>
   )
 
 describe("Transcripts", () => {
-  it.effect("are of three problems, with their first and last answers", () =>
+  it.effect("show three problems with their first and last answers", () =>
     Effect.gen(function*() {
       yield* evaluated(0, answered("no"))
       yield* evaluated(4, answered("maybe"))
@@ -91,7 +91,7 @@ describe("Transcripts", () => {
       )
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it.effect("show the messages turn by turn, if an environment has several turns", () =>
+  it.effect("show messages turn by turn if an environment has several turns", () =>
     Effect.gen(function*() {
       yield* evaluated(3, [
         groupOf(
@@ -112,7 +112,7 @@ describe("Transcripts", () => {
       }])
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it.effect("read from its tokens what an environment did not log, where the language is known", () =>
+  it.effect("decode tokens that an environment did not log, if the language is known", () =>
     Effect.gen(function*() {
       yield* evaluated(0, [groupOf("7", undefined, {
         observation: ModelInput.fromTokens([72, 105]),
@@ -125,7 +125,7 @@ describe("Transcripts", () => {
       assert.strictEqual(transcript?.answers[0]?.response, "OK")
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it.effect("name the problem once, and leave out empty messages", () =>
+  it.effect("show the problem once, and leave out empty messages", () =>
     Effect.gen(function*() {
       const problem = { question: "Which room?", reference: "237" }
       yield* evaluated(0, [
@@ -141,7 +141,7 @@ describe("Transcripts", () => {
       assert.strictEqual(transcript?.answers[0]?.response, "search({}) → 237\n237")
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it("name a problem in one line", () => {
+  it("show a problem on one line", () => {
     const answers = [{ iteration: 0, response: "- leaf\n- wind", reward: 1 }]
     assert.deepStrictEqual(
       Transcripts.lines([{ question: "A list", reference: "- leaf\n- wind", answers }], Style.plain),
@@ -154,12 +154,12 @@ describe("Transcripts", () => {
     )
   })
 
-  it.effect("are empty where nothing was evaluated", () =>
+  it.effect("are empty if nothing was evaluated", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* read, [])
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it("are shown with control characters spelled out", () => {
+  it("escape control characters", () => {
     const answers = [
       { iteration: 0, response: "x\u001b[2J\n\u202ey", reward: 0 },
       { iteration: 9, response: "yes", reward: 1 }
@@ -174,7 +174,7 @@ describe("Transcripts", () => {
     ])
   })
 
-  it("say where an environment logged no text", () => {
+  it("say that an environment logged no text", () => {
     const answers = [{ iteration: 0, response: "", reward: 1 }]
     assert.deepStrictEqual(Transcripts.lines([{ question: "0/39+93", reference: "", answers }], Style.plain), [
       "0/39+93",

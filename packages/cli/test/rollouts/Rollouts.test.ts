@@ -6,21 +6,21 @@ import * as CommandLine from "../CommandLine.ts"
 
 const { run, runFolder, short } = CommandLine
 
-/** A run of two iterations with two groups of four. */
+/** Records a run of two iterations with two groups of four. */
 const recorded = Effect.gen(function*() {
   const folder = yield* runFolder
   yield* run(...short, "--iterations", "2", "--log-path", folder)
   return folder
 })
 
-/** How long something took, in a payload. */
+/** The recorded durations in a payload. */
 const timed = /,"(?:times|grading)":\{[^}]*\}/g
 
 const json = (out: ReadonlyArray<string>): ReadonlyArray<Readonly<Record<string, unknown>>> =>
   out.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line))
 
 describe("effect-rl show --rollouts", () => {
-  it.effect("lists the newest rollouts with reward, advantage and how they ended", () =>
+  it.effect("lists the newest rollouts with reward, advantage and stop reason", () =>
     Effect.gen(function*() {
       const folder = yield* recorded
       const { out } = yield* run("show", folder, "--rollouts", "--limit", "3")
@@ -30,7 +30,7 @@ describe("effect-rl show --rollouts", () => {
       assert.strictEqual(out[start + 4], "the newest 3 of 16; --limit shows more")
     }))
 
-  it.effect("lists the rollouts that pass all filters", () =>
+  it.effect("lists the rollouts that match all filters", () =>
     Effect.gen(function*() {
       const folder = yield* recorded
       const filters = ["--iteration", "1", "--min-reward", "0.5", "--stop-reason", "completed"]
@@ -40,7 +40,7 @@ describe("effect-rl show --rollouts", () => {
 })
 
 describe("effect-rl show --rollout", () => {
-  it.effect("shows one rollout as a whole", () =>
+  it.effect("shows one rollout in full", () =>
     Effect.gen(function*() {
       const folder = yield* recorded
       const [first] = json((yield* run("show", folder, "--rollouts", "--json", "--limit", "1")).out).slice(-1)
@@ -63,7 +63,7 @@ describe("effect-rl show --rollout", () => {
       })
   )
 
-  it.effect("names a run where a folder of runs is given", () =>
+  it.effect("suggests a run if it is given a folder of runs", () =>
     Effect.gen(function*() {
       const folder = yield* recorded
       const { errors } = yield* run("show", dirname(folder))
@@ -72,14 +72,14 @@ describe("effect-rl show --rollout", () => {
 })
 
 describe("effect-rl audit", () => {
-  it.effect("succeeds where nothing is found", () =>
+  it.effect("succeeds if nothing is found", () =>
     Effect.gen(function*() {
       const { exit, out } = yield* run("audit", yield* recorded)
       assert.isTrue(Exit.isSuccess(exit))
       assert.strictEqual(out.at(-1), "nothing found")
     }))
 
-  it.effect("fails where rollouts are suspected, leads to them, and writes them to a file", () =>
+  it.effect("fails if rollouts are suspected, links to them, and writes them to a file", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const large = short.map((arg) => arg === "4" ? "8" : arg)
@@ -87,7 +87,7 @@ describe("effect-rl audit", () => {
       const file = join(dirname(folder), "quarantine.jsonl")
       const { errors, exit, out } = yield* run("audit", folder, "--quarantine", file)
       assert.isTrue(Exit.isFailure(exit))
-      // The script gives the same answer to half of the members although it says that each token is unlikely.
+      // The script gives half of the members the same answer, although it reports each token as unlikely.
       assert.match(
         errors.at(-1) ?? "",
         new RegExp(`^error: ${folder}: \\d+ findings? \\(duplicates\\); read the transcripts`)
@@ -115,7 +115,7 @@ describe("effect-rl train --audit", () => {
 })
 
 describe("effect-rl train --quarantine", () => {
-  it.effect("trains on no group that an audit suspects, and records the suspicion", () =>
+  it.effect("does not train on groups that an audit suspects, and records the suspicion", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const large = short.map((arg) => arg === "4" ? "8" : arg)

@@ -9,7 +9,7 @@ const { run, runFolder, runOn, runWithInput, short } = CommandLine
 
 const tiny = ["--model", "effect-rl/tiny-64", "--max-tokens", "16"] as const
 
-/** So hot that no answer ends soon. */
+/** Flags with so high a temperature that no answer ends soon. */
 const rambling = ["--model", "effect-rl/tiny-64", "--max-tokens", "200", "--temperature", "100"] as const
 
 interface Told {
@@ -23,7 +23,7 @@ const json = (out: ReadonlyArray<string>): ReadonlyArray<Told> =>
   out.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line))
 
 describe("effect-rl sample", () => {
-  it.effect("gives as many answers as asked for, and the same ones with the same seed", () =>
+  it.effect("gives as many answers as requested, and the same answers for the same seed", () =>
     Effect.gen(function*() {
       const command = ["sample", "What is 2 + 3?", "--n", "3", "--json", ...tiny] as const
       const [first, again] = [yield* run(...command), yield* run(...command)]
@@ -32,7 +32,7 @@ describe("effect-rl sample", () => {
         "sample",
         2
       ]])
-      // The console of a test collects all output so far.
+      // The test console collects the output of all commands so far.
       assert.deepStrictEqual(json(again.out).slice(3), answers)
       const ctrlC = Effect.provideService(
         run(...command, "--seed", "1"),
@@ -43,7 +43,7 @@ describe("effect-rl sample", () => {
       assert.notDeepEqual(other.map(({ text }) => text), answers.map(({ text }) => text))
     }))
 
-  it.effect("says in one plain line what the engine computes with, and nothing but records with --json", () =>
+  it.effect("reports the engine's compute threads on one plain line, but prints only records with --json", () =>
     Effect.gen(function*() {
       const plain = yield* run("sample", "What is 2 + 3?", ...tiny)
       assert.match(plain.out[0] ?? "", /^engine: \d+ compute threads?, /)
@@ -51,7 +51,7 @@ describe("effect-rl sample", () => {
       assert.deepStrictEqual(out.slice(plain.out.length).filter((line) => !line.startsWith("{")), [])
     }))
 
-  it.effect("prompts the model of a recipe as the recipe does, also of a module of one's own", () =>
+  it.effect("prompts the model as a recipe does, also for a user's module", () =>
     Effect.gen(function*() {
       const recipe = new URL("../train/own-renderer-recipe.ts", import.meta.url).pathname
       const sampled = ["sample", "hi", "--json", "--max-tokens", "8"]
@@ -63,7 +63,7 @@ describe("effect-rl sample", () => {
       assert.include(errors.at(-1), "./nowhere.ts is not a recipe: ")
     }))
 
-  it.effect("samples from the newest checkpoint of a run", () =>
+  it.effect("samples from a run's newest checkpoint", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const engine = short.map((arg) => arg === "mock" ? "engine" : arg)
@@ -75,7 +75,7 @@ describe("effect-rl sample", () => {
 })
 
 describe("effect-rl chat", () => {
-  it.effect("answers each line in the conversation so far, and forgets it at /reset", () =>
+  it.effect("answers each line in the conversation so far, and clears it at /reset", () =>
     Effect.gen(function*() {
       const lines = "What is 2 + 3?\nAnd 4 + 4?\n/reset\nWhat is 2 + 3?\n"
       const { exit, out } = yield* runWithInput(lines, "chat", "--json", ...tiny)
@@ -85,7 +85,7 @@ describe("effect-rl chat", () => {
       assert.strictEqual(answers[2], answers[0])
     }))
 
-  it.effect("writes an answer piece by piece while it is sampled", () =>
+  it.effect("prints an answer piece by piece during sampling", () =>
     Effect.gen(function*() {
       const displayed: Array<string> = []
       const told = yield* runOn(CommandLine.displayTo(displayed, 80))("What is 2 + 3?\n", "chat", ...rambling)
@@ -96,7 +96,7 @@ describe("effect-rl chat", () => {
       assert.strictEqual(displayed.join(""), `${Untrusted.showLines(answer?.message.content ?? "")}\n`)
     }))
 
-  it.effect("keeps the conversation when Ctrl-C ends an answer, continues and saves it", () =>
+  it.effect("keeps the conversation when Ctrl-C ends an answer, then continues and saves it", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -128,7 +128,7 @@ describe("effect-rl chat", () => {
       assert.isAbove(saved.messages[1].content.length, 0)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("continues a conversation of a file, with its tools", () =>
+  it.effect("continues a conversation from a file, with its tools", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path

@@ -3,7 +3,7 @@ import { Effect, Exit } from "effect"
 import * as CommandLine from "../CommandLine.ts"
 
 describe("serve --backend torch", () => {
-  it.effect("asks for the one model that it serves", () =>
+  it.effect("fails unless it is given exactly one model", () =>
     Effect.gen(function*() {
       const checkpoints = yield* CommandLine.runFolder
       const { errors, exit } = yield* CommandLine.run("serve", "--backend", "torch", "--checkpoints", checkpoints)

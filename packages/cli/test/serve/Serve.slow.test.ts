@@ -1,4 +1,4 @@
-/** The server as a process of its own, and a run that goes through it. */
+/** Tests the server in its own process, with a run that trains through it. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Schema } from "effect"
@@ -13,7 +13,7 @@ const launch = (args: ReadonlyArray<string>) =>
     stdio: ["ignore", "pipe", "inherit"]
   })
 
-/** What a process says of its failure, when it is over. */
+/** The error message of a process that failed. */
 const complaint = (args: ReadonlyArray<string>) =>
   Effect.sync(() =>
     spawnSync(process.execPath, ["--conditions=@effect-rl/source", bin, ...args], { encoding: "utf8" }).stderr
@@ -25,7 +25,7 @@ const ended = (child: ChildProcess) =>
     child.once("close", (code) => resume(Effect.succeed(code)))
   })
 
-/** A process whose output is looked at for `pattern`. */
+/** Starts a process and waits until its output matches `pattern`. */
 const started = (args: ReadonlyArray<string>, pattern: RegExp) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly child: ChildProcess; readonly found: string }>((resume) => {
@@ -40,7 +40,7 @@ const started = (args: ReadonlyArray<string>, pattern: RegExp) =>
     ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
   )
 
-/** All that was written, when it is over. */
+/** The whole output of a process, once it has ended. */
 const output = (args: ReadonlyArray<string>) =>
   Effect.callback<string>((resume) => {
     const child = launch(args)
@@ -68,7 +68,7 @@ const Listed = Schema.Struct({
 const serve = (folder: string, flags: ReadonlyArray<string> = []) =>
   started(["serve", "--port", "0", "--checkpoints", folder, ...flags], /at (http:\/\/127\.0\.0\.1:\d+)/)
 
-/** A short run without its times. */
+/** The metrics of a short run, without its times. */
 const rewards = (text: string) =>
   text.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line)).flatMap(({ metrics, type }) =>
     type === "evaluated" || metrics === undefined
@@ -80,7 +80,7 @@ describe("effect-rl serve", () => {
   it.live.each(
     [["SIGINT", 130], ["SIGTERM", 143]] as const
   )(
-    "finishes what it accepted on %s, answers who waits for it, and ends with %i",
+    "finishes accepted requests on %s, answers waiting clients, and ends with %i",
     ([signal, code]) =>
       Effect.gen(function*() {
         const { child, found: url } = yield* serve(yield* temporary)
@@ -98,7 +98,7 @@ describe("effect-rl serve", () => {
           sampling_params: { max_tokens: 40, seed: 1 }
         })
         const poll = yield* Effect.forkChild(post(url, "/retrieve_future", { request_id }), { startImmediately: true })
-        // The poll has arrived when requests that were sent after it are answered.
+        // Requests that are sent after the poll are answered, so the poll has arrived.
         yield* Effect.forEach([1, 2, 3], () => post(url, "/session_heartbeat", { session_id }), { discard: true })
         child.kill(signal)
         const { sequences } = yield* Fiber.join(poll)
@@ -107,7 +107,7 @@ describe("effect-rl serve", () => {
       })
   )
 
-  it.live("keeps its checkpoints to itself: a second server of one folder does not start", () =>
+  it.live("does not start a second server on the same checkpoint folder", () =>
     Effect.gen(function*() {
       const folder = yield* temporary
       const { child } = yield* serve(folder)
@@ -119,7 +119,7 @@ describe("effect-rl serve", () => {
       yield* serve(folder)
     }))
 
-  it.live("its flags are the server's limits", () =>
+  it.live("enforces the limits of its flags", () =>
     Effect.gen(function*() {
       const { found: url } = yield* serve(yield* temporary, [
         "--ttl",
@@ -149,7 +149,7 @@ describe("effect-rl serve", () => {
       assert.match(String((yield* post(url, "/asample", sample))["detail"]), /more than 1 requests a minute/)
     }))
 
-  it.live("a run through it gets the same metrics as one in this process", () =>
+  it.live("gives a run through it the same metrics as an in-process run", () =>
     Effect.gen(function*() {
       const folder = yield* temporary
       const { found: url } = yield* serve(`${folder}/checkpoints`)
@@ -176,7 +176,7 @@ describe("effect-rl serve", () => {
 })
 
 describe("effect-rl checkpoints", () => {
-  it.live("lists, publishes, keeps for a time, downloads and deletes what a service has", () =>
+  it.live("lists, publishes, retains, downloads and deletes a service's checkpoints", () =>
     Effect.gen(function*() {
       const { found: url } = yield* serve(yield* temporary)
       const folder = yield* temporary

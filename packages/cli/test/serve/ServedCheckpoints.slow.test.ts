@@ -1,4 +1,4 @@
-/** A trained policy as a service of its own: what `serve --checkpoint` prints is run as it stands. */
+/** Serves a trained policy, and runs the commands that `serve --checkpoint` prints unchanged. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
@@ -11,14 +11,14 @@ const question = "What is 25 + 59?"
 const bin = fileURLToPath(new URL("../../src/bin.ts", import.meta.url))
 const node = ["--conditions=@effect-rl/source", bin]
 
-/** Its installed packages are those that the printed program imports. */
+/** The folder whose installed packages include those that the printed program imports. */
 const examples = fileURLToPath(new URL("../../../../examples/", import.meta.url))
 
-/** Runs the command: its words, then arguments that may hold spaces. */
+/** Runs the command with space-separated words, then with arguments that may contain spaces. */
 const effectRl = (words: string, ...args: ReadonlyArray<string>) =>
   Effect.sync(() => spawnSync(process.execPath, [...node, ...words.split(" "), ...args], { encoding: "utf8" }))
 
-/** A server with what it has printed when it is ready. */
+/** Starts a server; returns it with its output once it is ready. */
 const serve = (...args: ReadonlyArray<string>) =>
   Effect.map(
     Effect.acquireRelease(
@@ -66,7 +66,7 @@ const temporary = FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped()
 
 describe("effect-rl serve --checkpoint", () => {
   it.live(
-    "answers from a run's weights by the run's name and by its records' path, as printed",
+    "samples from a run's weights under the run's name and its recorded path, as printed",
     () =>
       Effect.gen(function*() {
         const folder = yield* temporary
@@ -122,7 +122,7 @@ describe("effect-rl serve --checkpoint", () => {
     120_000
   )
 
-  it.live("says in one line which checkpoint cannot be served, and why", () =>
+  it.live("says on one line which checkpoint cannot be served, and why", () =>
     Effect.gen(function*() {
       const folder = yield* temporary
       const refused = (checkpoint: string) =>

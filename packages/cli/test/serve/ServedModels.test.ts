@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem } from "effect"
 import * as CommandLine from "../CommandLine.ts"
 
-/** 2.3 GiB of weights in float32. */
+/** A model with 2.3 GiB of float32 weights. */
 const config: ModelConfig = {
   family: "llama",
   vocabularySize: 32_000,
@@ -24,7 +24,7 @@ const config: ModelConfig = {
   tiedEmbeddings: false
 }
 
-/** A folder with files as long as those of such a model, and no content. */
+/** A model folder whose files have the right sizes but no content. */
 const folder = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped()
@@ -39,7 +39,7 @@ const folder = Effect.gen(function*() {
 })
 
 describe("effect-rl serve", () => {
-  it.live("refuses models that the memory has no room for together, before it listens", () =>
+  it.live("refuses, before it listens, models that do not fit the memory together", () =>
     Effect.gen(function*() {
       const place = yield* folder
       const { errors, exit } = yield* CommandLine.run(

@@ -7,7 +7,7 @@ import * as CommandLine from "../CommandLine.ts"
 const { run, runFolder, short } = CommandLine
 
 describe("the configurations of a sweep", () => {
-  it.effect("are every combination of the values", () =>
+  it.effect("are all combinations of the values", () =>
     Effect.gen(function*() {
       const found = yield* Grid.of({ learningRate: "1e-4, 1e-3", loss: "ppo,cispo" }, {})
       assert.deepStrictEqual(found, [
@@ -24,7 +24,7 @@ describe("the configurations of a sweep", () => {
       assert.strictEqual(first?.name, "model=effect-rl%2Ftiny-64")
     }))
 
-  it.effect("are refused where a setting has one value, one twice, or is given as well", () =>
+  it.effect("are refused if a setting has one value, a repeated value, or is also given by itself", () =>
     Effect.gen(function*() {
       const refusal = (over: Readonly<Record<string, string>>, given = {}) =>
         Effect.map(Effect.flip(Grid.of(over, given)), ({ message }) => message)
@@ -42,7 +42,7 @@ const sweep = (...args: ReadonlyArray<string>) => {
 }
 
 describe("effect-rl sweep", () => {
-  it.effect("refuses a value that is none of a setting's before it trains any", () =>
+  it.effect("refuses an invalid value of a setting before it trains", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { errors, exit } = yield* sweep("--over", "loss=ppo,nonsense", "--log-path", folder)

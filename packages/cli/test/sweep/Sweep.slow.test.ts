@@ -6,7 +6,7 @@ import * as CommandLine from "../CommandLine.ts"
 
 const { run, runFolder } = CommandLine
 
-/** Two problems an iteration on the scripted backend, evaluated before and after. */
+/** Two problems per iteration on the mock backend, evaluated before and after. */
 const flags = [
   "--backend",
   "mock",
@@ -21,7 +21,7 @@ const flags = [
 ]
 
 describe("effect-rl sweep", () => {
-  it.effect("trains each configuration in a folder of its own, ranks them, and finds them done the second time", () =>
+  it.effect("trains each configuration in its own folder, ranks them, and skips finished ones the second time", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const args = [...flags, "--over", "temperature=1,0.5", "--set", "allowBiased=true", "--log-path", folder]

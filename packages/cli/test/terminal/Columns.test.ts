@@ -17,12 +17,12 @@ const rows = [{ name: "first", note: "a long note" }, { name: "no", note: "" }]
 
 const shown = (most: number) => Columns.fitting(columns, rows, most).map(Style.strip)
 
-describe("a table that may be too wide", () => {
-  it("has all of its columns where they fit, which colours do not change", () => {
+describe("a table that may be too wide for the terminal", () => {
+  it("shows all columns if they fit, and ignores colour codes in widths", () => {
     assert.deepStrictEqual(shown(24), ["name   size  note", "first  5     a long note", "no     2"])
   })
 
-  it("leaves out the columns of the greatest rank first, and never those of rank 0", () => {
+  it("leaves out columns of the greatest rank first, and keeps those of rank 0", () => {
     assert.deepStrictEqual(shown(23), ["name   size", "first  5", "no     2"])
     assert.deepStrictEqual(shown(1), ["name", "first", "no"])
   })

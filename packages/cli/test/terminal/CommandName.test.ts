@@ -6,13 +6,13 @@ const nameWhere = (env: Record<string, string>) =>
   Effect.provideService(CommandName.commandName, ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env }))
 
 describe("commandName", () => {
-  it.effect("is the program's own, also in scripts of other packages", () =>
+  it.effect("is effect-rl, also in scripts of other packages", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* nameWhere({}), "effect-rl")
       assert.strictEqual(yield* nameWhere({ npm_package_name: "mine" }), "effect-rl")
     }))
 
-  it.effect("is the script of a clone of this repository", () =>
+  it.effect("is the npm script in a clone of this repository", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* nameWhere({ npm_package_name: "effect-rl" }), "npm run effect-rl --")
     }))

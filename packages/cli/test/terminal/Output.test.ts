@@ -13,7 +13,7 @@ interface Session {
   readonly canColor?: boolean
 }
 
-/** What arrives on the terminal, in lines and in the log file. */
+/** What arrives on the terminal, as lines, and in the log file. */
 const tell = ({ canAnimate = false, canColor = false, json = false, live = "sampling for a while" }: Session) =>
   Effect.gen(function*() {
     const displayed: Array<string> = []
@@ -40,18 +40,18 @@ const tell = ({ canAnimate = false, canColor = false, json = false, live = "samp
 const erased = "\r\u001b[2K"
 
 describe("Output", () => {
-  it.effect("only adds lines where the output is not a terminal", () =>
+  it.effect("only appends lines if the output is not a terminal", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* tell({}), { displayed: [], logged: ["one", "two"], lines: ["one", "two"] })
     }))
 
-  it.effect("keeps the moving line last on a terminal, no wider than it, and erases it in the end", () =>
+  it.effect("keeps the live line last on a terminal, cuts it to the width, and erases it at the end", () =>
     Effect.gen(function*() {
       const { displayed } = yield* tell({ canAnimate: true })
       assert.deepStrictEqual(displayed, [`${erased}sampling `, erased, `${erased}sampling `, erased])
     }))
 
-  it.effect("keeps several moving lines last, and erases all of them", () =>
+  it.effect("keeps several live lines last, and erases all of them", () =>
     Effect.gen(function*() {
       const { displayed } = yield* tell({ canAnimate: true, live: "reward up\nsampling for a while" })
       const both = "\r\u001b[1A\u001b[0J"
@@ -59,14 +59,14 @@ describe("Output", () => {
       assert.deepStrictEqual(displayed, [`${erased}${shown}`, both, `${erased}${shown}`, both])
     }))
 
-  it.effect("colours lines on a terminal that can, but never in the log", () =>
+  it.effect("colours lines on a terminal that supports it, but never in the log", () =>
     Effect.gen(function*() {
       const { lines, logged } = yield* tell({ canColor: true })
       assert.deepStrictEqual(lines, ["\u001b[1mone\u001b[0m", "two"])
       assert.deepStrictEqual(logged, ["one", "two"])
     }))
 
-  it.effect("writes records alone for programs", () =>
+  it.effect("writes only records in JSON mode", () =>
     Effect.gen(function*() {
       const { displayed, lines, logged } = yield* tell({ json: true, canAnimate: true, canColor: true })
       assert.deepStrictEqual(lines, ["{\"type\":\"event\"}"])

@@ -12,8 +12,8 @@ const deltas: ReadonlyArray<ResponseStream.Delta> = [
   { _tag: "UnparsedToolCall", unparsedToolCall: { rawText: "{oops", error: "no JSON" } }
 ]
 
-describe("what a model says", () => {
-  it("is text as it is, escaped, and reasoning and calls on lines of their own", () => {
+describe("a model's printed answer", () => {
+  it("is escaped plain text, with reasoning and tool calls on their own lines", () => {
     assert.deepStrictEqual(Speech.text(deltas, Style.plain).split("\n"), [
       "thinking: 2 and 3",
       "I \\u{1b}[2Jadd.",
@@ -22,7 +22,7 @@ describe("what a model says", () => {
     ])
   })
 
-  it("has its reasoning dimmed on a terminal with colours", () => {
+  it("has dimmed reasoning on a terminal with colours", () => {
     const { dim } = Style.colored
     assert.strictEqual(
       Speech.text(deltas.slice(0, 3), Style.colored),

@@ -1,4 +1,4 @@
-/** Losses, credits and the KL penalty by the names and options of the command line. */
+/** Tests losses, credits and the KL penalty by their command line names and options. */
 import { RunRecord } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -10,7 +10,7 @@ const { run, runFolder, short } = CommandLine
 
 const withFiles = Effect.provide(NodeServices.layer)
 
-/** The records of a run of one iteration with these flags. */
+/** The records of a one-iteration run with these flags. */
 const trained = (command: ReadonlyArray<string>, ...flags: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const folder = yield* runFolder

@@ -1,4 +1,4 @@
-/** What a person or a disk can get wrong about a run: one message says what and what to do, and what was finished is kept. */
+/** Tests mistakes in a run's inputs and damage to its files: one message says what is wrong and what to do, and finished work is kept. */
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -19,7 +19,7 @@ const refused = ({ errors, exit }: CommandLine.Ran, message: string) => {
 
 const problem = (question: string) => JSON.stringify({ question, answer: "#### 7" })
 
-/** A folder with these lines as training problems, and one problem to be judged by. */
+/** A folder with these lines as training problems, and one held-out problem. */
 const problems = Effect.fnUntraced(function*(lines: ReadonlyArray<string>) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -91,14 +91,14 @@ describe("before it begins, train refuses", () => {
 describe("in a run's folder, train refuses", () => {
   const twoIterations = [...short, "--iterations", "2", "--log-path"]
 
-  it.effect("a file in its place", () =>
+  it.effect("a file instead of a folder", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* FileSystem.FileSystem.use((fs) => fs.writeFileString(folder, "notes"))
       refused(yield* run(...twoIterations, folder), `${folder}: it is in the way: remove it or choose another place`)
     }).pipe(withFiles))
 
-  it.effect("another writer, by its process", () =>
+  it.effect("another writer, named by its process id", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* Effect.gen(function*() {
@@ -109,7 +109,7 @@ describe("in a run's folder, train refuses", () => {
       assert.isTrue(Exit.isSuccess((yield* run(...twoIterations, folder)).exit))
     }).pipe(withFiles))
 
-  it.effect("records that cannot be read", () =>
+  it.effect("unreadable records", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* run(...twoIterations, folder)
@@ -119,7 +119,7 @@ describe("in a run's folder, train refuses", () => {
       refused(yield* run(...twoIterations, folder), "records.jsonl, line 1")
     }).pipe(withFiles))
 
-  it.effect("a checkpoint that is cut off, and resumes from the one before once it is removed", () =>
+  it.effect("a truncated checkpoint, and resumes from the previous one after its removal", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const folder = yield* runFolder

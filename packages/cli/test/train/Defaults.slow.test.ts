@@ -1,4 +1,4 @@
-/** Recipes train from a clone, with nothing downloaded and nothing but their names given. */
+/** Recipes train from a clone by their names alone, without downloads. */
 import { SmolLm2 } from "@effect-rl/engine"
 import { Recipes } from "@effect-rl/recipes"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Exit, FileSystem, Path } from "effect"
 import * as CommandLine from "../CommandLine.ts"
 
-/** The least work that a run may have; a recipe has some of these settings. */
+/** The smallest values of settings that determine a run's work; each recipe has some of them. */
 const least: Readonly<Record<string, string>> = {
   iterations: "1",
   evalEvery: "0",
@@ -44,7 +44,7 @@ describe("train with a recipe's defaults", () => {
   }
 
   for (const recipe of [Recipes.gsm8k, Recipes.math]) {
-    it.effect(`gives made-up problems of ${recipe.name} to the mock, and to people`, () =>
+    it.effect(`uses invented problems of ${recipe.name} for the mock backend and for people`, () =>
       Effect.gen(function*() {
         const { errors, exit, out } = yield* train(recipe, "--backend", "mock")
         assert.isTrue(Exit.isSuccess(exit), errors.join("\n"))
@@ -54,7 +54,7 @@ describe("train with a recipe's defaults", () => {
         assert.isTrue(played.out.some((line) => line.includes("Write your answer in \\boxed{} format.")))
       }).pipe(withoutHub))
 
-    it.effect(`names an alternative where ${recipe.name} cannot be downloaded`, () =>
+    it.effect(`names an alternative if ${recipe.name} cannot be downloaded`, () =>
       Effect.gen(function*() {
         const { errors, exit } = yield* train(recipe, "--model", "effect-rl/tiny-64")
         assert.isTrue(Exit.isFailure(exit))
@@ -62,7 +62,7 @@ describe("train with a recipe's defaults", () => {
       }).pipe(withoutHub))
   }
 
-  it.effect("takes SmolLM2 for word problems where the machine has it", () =>
+  it.effect("uses SmolLM2 for word problems if it is installed", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -75,7 +75,7 @@ describe("train with a recipe's defaults", () => {
       assert.include(errors.join("\n"), "SmolLM2-135M-Instruct.Q4_1.gguf")
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("keeps the cookbook's sizes for a model that is named", () =>
+  it.effect("keeps the cookbook's sizes if a model is named", () =>
     Effect.gen(function*() {
       const flags = ["--plan", "--model", "effect-rl/tiny-64", "--data", "sample"]
       const { out } = yield* CommandLine.run("train", "gsm8k", ...flags, "--log-path", yield* CommandLine.runFolder)

@@ -1,4 +1,4 @@
-/** `--durable` is refused where workers could not drive the run. */
+/** `--durable` is refused if workers cannot drive the run. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as CommandLine from "../CommandLine.ts"

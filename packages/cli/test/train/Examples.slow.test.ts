@@ -38,7 +38,7 @@ describe("effect-rl train supervised", () => {
       assert.match(out, /held_out after 2 iterations: 0\.0 % of 512 correct/)
     }))
 
-  it.effect("plans its examples, and the passes over held-out ones", () =>
+  it.effect("plans its examples, and the forward passes over held-out ones", () =>
     Effect.gen(function*() {
       const out = yield* iterationOf("supervised", ...plan, "--batch-size", "16")
       assert.include(out, "3 iterations of 16 examples\n")
@@ -58,7 +58,7 @@ describe("effect-rl train dpo", () => {
       assert.match(out, /of 256 preferred \(\d+\.\d to \d+\.\d %\)/)
     }))
 
-  it.effect("plans what the reference reads", () =>
+  it.effect("plans the reference model's tokens", () =>
     Effect.gen(function*() {
       const tokens = (out: string) => {
         const record = JSON.parse(out)
@@ -71,7 +71,7 @@ describe("effect-rl train dpo", () => {
 })
 
 describe("effect-rl train on-policy-distill", () => {
-  it.effect("trains a student on its own answers, judged by its teacher", () =>
+  it.effect("trains a student on its own answers, graded by its teacher", () =>
     Effect.gen(function*() {
       const out = yield* iterationOf(
         "on-policy-distill",
@@ -101,7 +101,7 @@ describe("effect-rl train on-policy-distill", () => {
       assert.include(errors.join("\n"), "nobody")
     }))
 
-  it.effect("refuses a teacher with another tokenizer, and names the pipeline that trains one", () =>
+  it.effect("refuses a teacher with another tokenizer, and suggests the pipeline that trains one", () =>
     Effect.gen(function*() {
       const student = ["--model", "effect-rl/tiny-tasks", "--workers", "1"]
       const { errors, exit } = yield* run("train", "on-policy-distill", ...student, "--log-path", yield* runFolder)

@@ -12,7 +12,7 @@ const recipe = fileURLToPath(new URL("failing-recipe.ts", import.meta.url))
 const why = /iteration 2, group "[^"]+", member 1: no answer from judge\.example/
 
 describe("a run whose rollout fails", () => {
-  it.effect("says why with iteration, group and member: on the terminal, in run.log and in show", () =>
+  it.effect("names iteration, group and member on the terminal, in run.log and in show", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { errors, exit } = yield* run("train", recipe, "--backend", "mock", "--log-path", folder)
@@ -25,7 +25,7 @@ describe("a run whose rollout fails", () => {
 })
 
 describe("a run", () => {
-  it.effect("records its command, its machine, and each setting beside its default", () =>
+  it.effect("records its command, its machine, and each setting with its default", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* run("train", recipe, "--backend", "mock", "--log-path", folder, "--iterations", "1", "--group-size", "4")

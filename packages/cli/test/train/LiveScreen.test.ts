@@ -41,14 +41,14 @@ const screen = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   LiveScreen.text(records.reduce(Progress.update, Progress.begin(1000)), 13_000).split("\n")
 
 describe("the live screen", () => {
-  it("shows only the current work before the first iteration is done", () => {
+  it("shows only the current activity before the first iteration is done", () => {
     assert.deepStrictEqual(screen([sampling]), [
       "clock     12 s elapsed",
       "iteration 1/0 sampling ░░░░░░░░░░░░░░░░░░░░░░░░ 0/4 problems"
     ])
   })
 
-  it("shows reward, health, use of time and tokens above the current work", () => {
+  it("shows reward, health, time and tokens above the current activity", () => {
     const records = [updated(0, 0.25), updated(1, 0.5), updated(2, 0.75), evaluated, sampling]
     assert.deepStrictEqual(screen(records).slice(0, -2), [
       "reward    ▁▅█ 0.750 ± 0.031",
@@ -73,13 +73,13 @@ describe("the live screen", () => {
     assert.isBelow(Math.max(...lines.map(({ length }) => length)), 80)
   })
 
-  it("tells the cost where the price of tokens is known", () => {
+  it("shows dollars if token prices are known", () => {
     const { spent, ...record } = updated(0, 0.5)
     const priced = { ...record, spent: { ...spent, dollars: 3 } }
     assert.include(screen([priced, sampling])[3], "500 k trained, $3.00")
   })
 
-  it("shows the forecast of what the whole run will spend", () => {
+  it("shows the forecast for the whole run", () => {
     const forecast = { prefilled: 2_000_000, sampled: 1_000_000, trained: 0, dollars: 6, seconds: 90 }
     assert.strictEqual(
       screen([{ ...updated(0, 0.5), forecast }, sampling])[4],

@@ -1,4 +1,4 @@
-/** Models that are not built in: a folder, a GGUF file, and SmolLM2. */
+/** Tests models that are not built in: a folder, a GGUF file, and SmolLM2. */
 import { SmolLm2 } from "@effect-rl/engine"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -32,12 +32,12 @@ const assertTrained = ({ errors, exit, out }: CommandLine.Ran, iterations: numbe
 const file = await Effect.runPromise(SmolLm2.file.pipe(Effect.provide(NodeServices.layer)))
 
 describe("train --model", () => {
-  it.effect("trains the model of a folder", () =>
+  it.effect("trains a model in a folder", () =>
     Effect.gen(function*() {
       assertTrained(yield* train(GgufPreset.folder, 1, "--workers", "1"), 1)
     }))
 
-  it.effect("trains the model of a GGUF file", () =>
+  it.effect("trains a model in a GGUF file", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -46,14 +46,14 @@ describe("train --model", () => {
       assertTrained(yield* train(model, 1, "--workers", "1"), 1)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("says what is wrong with a path that holds no model", () =>
+  it.effect("says what is wrong with a path that contains no model", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* train("./no-such-model.gguf", 1)
       assert.isTrue(Exit.isFailure(exit))
       assert.include(errors.join("\n"), "./no-such-model.gguf")
     }))
 
-  it.effect("says the command that gets SmolLM2 where it is not there", () =>
+  it.effect("names the command that downloads SmolLM2 if it is not installed", () =>
     Effect.gen(function*() {
       const provider = ConfigProvider.fromUnknown({ EFFECT_RL_CACHE: "/nowhere/cache" })
       const ran = train("smollm2", 1).pipe(Effect.provideService(ConfigProvider.ConfigProvider, provider))

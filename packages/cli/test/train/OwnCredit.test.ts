@@ -7,7 +7,7 @@ import { run, runFolder, short } from "../CommandLine.ts"
 
 const module = (name: string) => new URL(`./${name}.ts`, import.meta.url).pathname
 
-describe("a recipe with a credit of one's own", () => {
+describe("a recipe with its own credit", () => {
   it.effect("is trained on the command line, and its run records the credit", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
@@ -19,7 +19,7 @@ describe("a recipe with a credit of one's own", () => {
       assert.deepStrictEqual(opened?.identity["credit"], { name: "group_relative", estimator: "fading" })
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("is refused where the recipe has no rewards", () =>
+  it.effect("is refused if the recipe has no rewards", () =>
     Effect.gen(function*() {
       const { errors } = yield* run("train", module("own-imitation"), "--backend", "mock", "--plan")
       assert.include(errors.at(-1), "recipe is supervised, expected one that has the setting credit")

@@ -1,4 +1,4 @@
-/** Paces on the engine: what they compute, against synchronous training. */
+/** Compares the engine's results at each pace with those of synchronous training. */
 import { ChatModel, Loss, Pace, Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { Sums } from "@effect-rl/recipes"
@@ -36,7 +36,7 @@ const groups = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   records.filter(RunRecord.guards.GroupRolledOut).map(({ iteration, key, rewards }) => `${iteration} ${key} ${rewards}`)
     .toSorted()
 
-/** Fractions to nine digits: `Math.exp`, `Math.log` and `Math.pow` differ in the sixteenth between versions of V8. */
+/** Rounds numbers to nine digits: the last digits of `Math.exp`, `Math.log` and `Math.pow` differ between versions of V8. */
 const rounded = (_: string, value: unknown) =>
   typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(9)) : value
 
@@ -44,14 +44,14 @@ const digest = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   createHash("sha256").update(JSON.stringify([groups(records), numbers(records)], rounded)).digest("hex").slice(0, 16)
 
 describe("On the engine", () => {
-  it.live("synchronous and streaming training compute what they did", () =>
+  it.live("synchronous and streaming training reproduce their recorded results", () =>
     Effect.gen(function*() {
       assert.strictEqual(digest(yield* train(Pace.synchronous)), "8780407ca2dc0b83")
       assert.strictEqual(digest(yield* train(Pace.streaming({ minibatches: 2 }))), "80393f7d85cdb458")
     }).pipe(Effect.provide(engine)), 120_000)
 
   it.live(
-    "asynchronous training without a step off-policy is synchronous training, bit for bit",
+    "asynchronous training with no off-policy steps equals synchronous training, bit for bit",
     () =>
       Effect.gen(function*() {
         const expected = yield* train(Pace.synchronous)

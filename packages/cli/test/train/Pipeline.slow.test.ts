@@ -1,4 +1,4 @@
-/** Recipes in stages: each a run in a folder of its own, from what those before it saved. */
+/** Tests pipelines: each stage is a run in its own folder that starts from checkpoints of earlier stages. */
 import { RunRecord } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -25,7 +25,7 @@ const brief = [
   "2"
 ]
 
-/** The records that count of a stage. */
+/** A stage's records that count. */
 const story = Effect.fnUntraced(function*(folder: string, stage: string) {
   const path = yield* Path.Path
   const { read } = yield* RunDirectory.open(path.join(folder, stage))
@@ -40,7 +40,7 @@ const trained = (folder: string, ...flags: ReadonlyArray<string>) =>
   })
 
 describe("effect-rl train rlhf", () => {
-  it.effect("begins each stage with the checkpoints of earlier ones, and resumes an unfinished stage", () =>
+  it.effect("starts each stage from earlier checkpoints, and resumes an unfinished stage", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const out = yield* trained(folder, "--rl-iterations", "2")
@@ -72,7 +72,7 @@ describe("effect-rl train rlhf", () => {
       )
     }))
 
-  it.effect("refuses a setting that it does not have by its flag", () =>
+  it.effect("refuses an unknown setting, by its flag", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run(...brief, "--group-size", "1")
       assert.isTrue(Exit.isFailure(exit))
@@ -82,7 +82,7 @@ describe("effect-rl train rlhf", () => {
 
 const own = ["train", fileURLToPath(new URL("./own-pipeline.ts", import.meta.url)), "--workers", "2"]
 
-/** What each iteration of a stage came to. */
+/** The results of each iteration of a stage. */
 const numbers = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   records.filter(RunRecord.guards.Updated).map(({ metrics, reward }) => [metrics["nll"], reward?.mean])
 
@@ -113,7 +113,7 @@ describe("effect-rl train ./pipeline.ts", () => {
       }
     }))
 
-  it.effect("trains several seeds, and shows the results of each stage over all of them", () =>
+  it.effect("trains several seeds, and shows each stage's results over all of them", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { errors, exit, out } = yield* run(...own, "--seed", "5", "--seeds", "2", "--log-path", folder)
@@ -137,7 +137,7 @@ describe("effect-rl train ./pipeline.ts", () => {
 })
 
 describe("effect-rl train distill", () => {
-  it.effect("teaches a student by an earlier stage's model, whatever its tokenizer", () =>
+  it.effect("trains a student on the model of an earlier stage, whatever its tokenizer", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const short = ["--teacher-iterations", "2", "--iterations", "1", "--max-tokens", "8"]
@@ -162,7 +162,7 @@ describe("effect-rl train distill", () => {
 })
 
 describe("effect-rl train preference-rl", () => {
-  it.effect("names a preference model that is not there", () =>
+  it.effect("names a missing preference model", () =>
     Effect.gen(function*() {
       const missing = "tinker://nobody/sampler_weights/nothing"
       const { errors, exit } = yield* run(

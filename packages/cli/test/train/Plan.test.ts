@@ -16,7 +16,7 @@ import { Effect, Layer, Option, Stream } from "effect"
 
 const backend = Layer.merge(ScriptedTinker.layer({}), TestTokenizer.layer(TestTokenizer.characters))
 
-/** Two prompts of each batch, three answers each, judged by two rubrics. */
+/** A task with two prompts per batch, three answers each, graded with two rubrics. */
 const judgedOn = Effect.fnUntraced(function*(words: ReadonlyArray<string>) {
   const model = yield* ChatModel.resolve(Script.defaultModel, { renderer: "qwen3_instruct" })
   const tinker = yield* Tinker.Tinker
@@ -49,7 +49,7 @@ const judgedOn = Effect.fnUntraced(function*(words: ReadonlyArray<string>) {
 const judged = judgedOn(["one", "two", "six", "ten"])
 
 describe("A plan", () => {
-  it.effect("counts the calls of judges and their tokens, and asks no judge", () =>
+  it.effect("counts judge calls and their tokens, and asks no judge", () =>
     Effect.gen(function*() {
       const plan = yield* Plan.make(yield* judged)
       const { calls } = yield* Call.CallLog
@@ -75,12 +75,12 @@ describe("A plan", () => {
         const plan = yield* Plan.make({ ...task, settings, replacing: Effect.succeed(replacing) })
         const { own } = plan.total
         assert.strictEqual(own.sampled, batches * 2 * 3 * 8)
-        // The groups of both iterations, of which a batch has two.
+        // The groups of both iterations; each batch has two.
         assert.strictEqual(own.trained, (own.prefilled + own.sampled) / batches / 2 * 2 * trained)
       }).pipe(Effect.provide(backend))
   )
 
-  it.live("counts what an agent asks of other models beside its own", () =>
+  it.live("counts an agent's requests to other models besides its own", () =>
     Effect.gen(function*() {
       const model = yield* ChatModel.resolve(Script.defaultModel, { renderer: "qwen3_instruct" })
       const recipe = AgentRecipe.make({
@@ -108,7 +108,7 @@ describe("A plan", () => {
       assert.strictEqual(others.prefilled, 2 * own.prefilled)
     }).pipe(Effect.provide(backend)))
 
-  it.effect("has the dollars of the weights that are trained, by the kind of their tokens", () =>
+  it.effect("prices the trained weights by kind of token", () =>
     Effect.gen(function*() {
       const { own } = (yield* Plan.make(yield* judged)).total
       const { dollars, prefilled, sampled, trained } = own

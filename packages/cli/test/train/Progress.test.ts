@@ -84,22 +84,22 @@ const fold = (records: ReadonlyArray<RunRecord.RunRecord>) => records.reduce(Pro
 
 const live = (records: ReadonlyArray<RunRecord.RunRecord>) => ProgressText.live(fold(records), 13_000)
 
-describe("the moving line", () => {
-  it("counts the problems of an iteration as they finish", () => {
+describe("the live line", () => {
+  it("counts an iteration's problems as they finish", () => {
     assert.strictEqual(
       live([opened(0, 4), sampling(0, 32), ...groups(12)]),
       "iteration 1/4 sampling █████████░░░░░░░░░░░░░░░ 12/32 problems · 12 s elapsed"
     )
   })
 
-  it("trains when all problems are answered, and estimates what is left from the latest iterations", () => {
+  it("shows training when all problems are answered, with an estimate from the latest iterations", () => {
     assert.strictEqual(
       live([opened(0, 4), updated(0), sampling(1, 32), ...groups(32)]),
       "iteration 2/4 training · 12 s elapsed, 9.0 s left"
     )
   })
 
-  it("estimates what is left from the forecast, which knows of evaluations", () => {
+  it("estimates the remaining time from the forecast, which includes evaluations", () => {
     const forecast = { ...spent, seconds: 100 }
     assert.include(
       live([opened(0, 4), { ...updated(0), spent: { ...spent, seconds: 40 }, forecast }, sampling(1, 32)]),
@@ -107,11 +107,11 @@ describe("the moving line", () => {
     )
   })
 
-  it("names the evaluator at work and counts its problems", () => {
+  it("names the current evaluator and counts its problems", () => {
     assert.include(live([opened(0, 3), evaluating, ...groups(5)]), "evaluating held_out (5 problems done)")
   })
 
-  it("samples after an evaluation, and saves after the last", () => {
+  it("shows sampling after an evaluation, and saving after the last", () => {
     const phases = (records: ReadonlyArray<RunRecord.RunRecord>) => fold(records).phase
     assert.strictEqual(phases([opened(0, 3), evaluating]), "evaluating")
     assert.strictEqual(phases([opened(0, 3), evaluating, evaluated()]), "sampling")
@@ -133,29 +133,29 @@ describe("the moving line", () => {
   })
 })
 
-describe("the line of an iteration", () => {
+describe("an iteration's line", () => {
   const line = (record: RunRecord.Updated) =>
     ProgressText.iteration(record, fold([opened(0, 12), record]), Style.plain, 13_000)
 
-  it("tells reward, signal, speed and time", () => {
+  it("shows reward, signal, speed and time", () => {
     assert.strictEqual(
       line(updated(0)),
       "iteration  1/12  reward 0.536 ± 0.031  informative 75 %  2500 tokens/s  12 s elapsed, 33 s left"
     )
   })
 
-  it("tells the share of responses that were cut, if there is any", () => {
+  it("shows the share of truncated responses, if there are any", () => {
     assert.include(line(updated(0, { "env/all/truncated": 0.25 })), "informative 75 %  truncated 25 %  2500")
   })
 
-  it("leaves speed and time to the screen below on a terminal, whose 80 columns it fits", () => {
+  it("leaves out speed and time if a live screen shows them, and fits 80 columns", () => {
     const record = updated(99, { "groups/informative": 32, "env/all/truncated": 0.25 })
     const text = ProgressText.iteration(record, fold([opened(0, 1200), record]), Style.plain, undefined)
     assert.strictEqual(text, "iteration  100/1200  reward 0.536 ± 0.031  informative 100 %  truncated 25 %")
     assert.isBelow(text.length, 80)
   })
 
-  it("says when there was nothing to learn from", () => {
+  it("says that there was no training signal", () => {
     assert.include(line({ ...updated(0), updates: [] }), "no signal, nothing trained")
   })
 
@@ -168,22 +168,22 @@ describe("the advice on truncation", () => {
   const advice = (truncated: number) =>
     ProgressText.truncationAdvice(updated(0, { "env/all/truncated": truncated }), 40)
 
-  it("is given from half of the responses on", () => {
+  it("is given if at least half of the responses are truncated", () => {
     assert.isUndefined(advice(0.49))
     assert.include(advice(0.5), "50 % of the responses were cut at 40 tokens")
     assert.include(advice(1), "raise --max-tokens")
   })
 })
 
-describe("the line of an evaluation", () => {
-  it("tells the share and its interval", () => {
+describe("an evaluation's line", () => {
+  it("shows the share and its interval", () => {
     assert.deepStrictEqual(
       ProgressText.evaluated(evaluated(), Style.plain),
       ["held_out after 0 iterations: 50.0 % of 8 correct (40.0 to 60.0 %)"]
     )
   })
 
-  it("wraps lines wider than a terminal of 80 columns, not counting colours", () => {
+  it("wraps at a terminal's 80 columns, without counting colour codes", () => {
     const name = "held_out_preferences"
     const metrics = { [`${name}/pairs`]: 256, [`${name}/margin`]: 0.125 }
     const record = { ...evaluated(120), evaluator: name, metrics }
@@ -197,7 +197,7 @@ describe("the line of an evaluation", () => {
     )
   })
 
-  it("shows the reward and its 95 % interval where answers are not right or wrong", () => {
+  it("shows the mean reward and its 95 % interval if answers are not graded as right or wrong", () => {
     const { score: _, ...ungraded } = evaluated()
     assert.deepStrictEqual(
       ProgressText.evaluated({ ...ungraded, reward: { mean: -0.25 } }, Style.plain),

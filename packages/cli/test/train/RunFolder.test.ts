@@ -8,13 +8,13 @@ const resolve = (logPath: Option.Option<string>, backend = "engine") =>
   RunFolder.resolve({ recipe: "arithmetic", backend, seed: 7, logPath }).pipe(Effect.provide([home, Path.layer]))
 
 describe("RunFolder.resolve", () => {
-  it.effect("names a run after recipe and seed, and the mock's runs apart", () =>
+  it.effect("names a run after its recipe and seed, and adds the backend for the mock", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* resolve(Option.none()), "runs/arithmetic-7")
       assert.strictEqual(yield* resolve(Option.none(), "mock"), "runs/arithmetic-mock-7")
     }))
 
-  it.effect("takes ~ for the home folder, and other paths as they are", () =>
+  it.effect("expands ~, and leaves other paths unchanged", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* resolve(Option.some("~/runs/a")), "/home/ada/runs/a")
       assert.strictEqual(yield* resolve(Option.some("~")), "/home/ada")

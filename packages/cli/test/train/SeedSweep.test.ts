@@ -21,7 +21,7 @@ describe("SeedSweep.band", () => {
 })
 
 describe("effect-rl train --seeds", () => {
-  it.effect("trains each seed in a folder of its own, and shows the band by iterations from 1 on", () =>
+  it.effect("trains each seed in its own folder, and shows the spread per iteration, counted from 1", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { exit, out } = yield* run(
@@ -54,7 +54,7 @@ describe("effect-rl train --seeds", () => {
 })
 
 describe("effect-rl train --set", () => {
-  it.effect("takes settings by their names, under those of flags", () =>
+  it.effect("takes settings by name, which flags override", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* run(...short, "--log-path", folder, "--set", "iterations=1", "--set", "groupSize=6", "--set", "seed=5")
@@ -64,7 +64,7 @@ describe("effect-rl train --set", () => {
       assert.match(config.identity.dataset, /x4$/)
     }))
 
-  it.effect("names a setting that does not exist", () =>
+  it.effect("names an unknown setting", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run(...short, "--set", "groupSise=6")
       assert.isTrue(Exit.isFailure(exit))

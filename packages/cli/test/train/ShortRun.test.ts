@@ -11,7 +11,7 @@ const saidOf = Effect.fnUntraced(function*(recipe: typeof Recipes.all[number], m
 })
 
 describe("A short run on the engine", () => {
-  it.effect("says what to expect of the models that the recipe supports, and nothing of others", () =>
+  it.effect("says what to expect from the models that the recipe supports, and nothing about others", () =>
     Effect.gen(function*() {
       assert.include(yield* saidOf(Recipes.gsm8k, "effect-rl/tiny-128"), "it will not learn")
       assert.include(yield* saidOf(Recipes.gsm8k, "smollm2"), "rewards will hardly move")

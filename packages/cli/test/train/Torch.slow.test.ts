@@ -3,7 +3,7 @@ import { Effect, Exit } from "effect"
 import { spawnSync } from "node:child_process"
 import * as CommandLine from "../CommandLine.ts"
 
-/** The Python that `EFFECT_RL_PYTHON` names. */
+/** The Python interpreter in `EFFECT_RL_PYTHON`, or `python3`. */
 const python = process.env["EFFECT_RL_PYTHON"] ?? "python3"
 
 const { status } = spawnSync(python, ["-c", "import torch, transformers, peft, safetensors"], { stdio: "ignore" })
@@ -26,7 +26,7 @@ const small = [
 ]
 
 describe.skipIf(status !== 0)(`--backend torch${where}`, () => {
-  it.live("trains a preset, and samples from what was trained by the name of the run", () =>
+  it.live("trains a preset, and samples from the trained weights by the run's name", () =>
     Effect.gen(function*() {
       const folder = yield* CommandLine.runFolder
       const model = ["--model", "effect-rl/tiny-64"]

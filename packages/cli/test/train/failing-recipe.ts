@@ -1,4 +1,4 @@
-/** A recipe whose environment fails in the second iteration, as one does whose judge is down. */
+/** A recipe whose environment fails in the second iteration, as if its judge were down. */
 import { type EnvGroupBuilder, RLDataset } from "@effect-rl/core"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"
 import { Effect, Schema } from "effect"

@@ -1,4 +1,4 @@
-/** A recipe with a per-token estimator of one's own: later tokens of an attempt count less. */
+/** A recipe with its own per-token credit estimator: later tokens of an attempt count less. */
 import { Advantage, Credit } from "@effect-rl/core"
 import { Recipe, Recipes } from "@effect-rl/recipes"
 

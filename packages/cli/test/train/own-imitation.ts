@@ -1,4 +1,4 @@
-/** A recipe that has no rewards, with a credit all the same. */
+/** A recipe without rewards that still sets a credit. */
 import { Recipe, Recipes } from "@effect-rl/recipes"
 
 export default Recipe.withCredit(Recipes.supervised, (credit) => credit)

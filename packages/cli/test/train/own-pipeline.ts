@@ -1,9 +1,9 @@
-/** A pipeline of one's own: supervised training, then reinforcement learning near it. */
+/** A user's own pipeline: supervised training, then reinforcement learning close to the result. */
 import { RunRecord, Setting } from "@effect-rl/core"
 import { Pipeline, Recipes } from "@effect-rl/recipes"
 import { Effect, Schema, Stream } from "effect"
 
-/** With HOLD in the environment, a run that waits after two iterations, so that a test can interrupt it there. */
+/** If HOLD is set in the environment, the run waits after two iterations, so a test can interrupt it there. */
 const imitation: typeof Recipes.supervised = process.env["HOLD"] === undefined ? Recipes.supervised : {
   ...Recipes.supervised,
   configure: (given) =>

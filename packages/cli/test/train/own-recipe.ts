@@ -1,4 +1,4 @@
-/** A recipe as a user would write one. */
+/** A recipe as a user would write it. */
 import { RLDataset, Setting } from "@effect-rl/core"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"
 import { Schema } from "effect"

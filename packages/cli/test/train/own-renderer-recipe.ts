@@ -1,4 +1,4 @@
-/** A recipe of one's own that prompts its model as base models are. */
+/** A user's own recipe with the renderer for base models. */
 import { RLDataset } from "@effect-rl/core"
 import { Renderers } from "@effect-rl/core/renderers"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"

@@ -1,4 +1,4 @@
-/** A recipe whose answers a service of its own judges, as a user would write one. */
+/** A recipe with its own service that grades answers, as a user would write it. */
 import { RLDataset } from "@effect-rl/core"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"
 import { Console, Context, Effect, Layer, Schema } from "effect"

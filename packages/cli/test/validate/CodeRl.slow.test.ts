@@ -7,7 +7,7 @@ const heldOut = ListPrograms.heldOut.length
 
 describe("effect-rl validate code_rl, in the sandbox of this machine", () => {
   it.live(
-    "rewards each reference program by 1, and a program that does nothing by nothing",
+    "rewards each reference program with 1, and an empty program with 0",
     () =>
       Effect.gen(function*() {
         const { errors, exit, out } = yield* CommandLine.run("validate", "code_rl", "--limit", "2")

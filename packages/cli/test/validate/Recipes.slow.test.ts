@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import * as CommandLine from "../CommandLine.ts"
 
-describe("effect-rl validate of every recipe that runs no code", () => {
+describe("effect-rl validate for recipes that run no code", () => {
   it.effect.each(Recipes.all.filter(({ runsCode }) => runsCode !== true).map(({ name }) => name))(
-    "%s rewards its reference answers, and nothing by nothing",
+    "%s rewards its reference answers, and no empty answers",
     (name) =>
       Effect.gen(function*() {
         const { errors, exit, out } = yield* CommandLine.run("validate", name, "--limit", "2")
@@ -19,7 +19,7 @@ describe("effect-rl validate of every recipe that runs no code", () => {
     60_000
   )
 
-  it.effect("the reference of a game never loses on either side, and need not win", () =>
+  it.effect("accepts a game's reference that never loses on either side, even if it does not win", () =>
     Effect.gen(function*() {
       const { out } = yield* CommandLine.run("validate", "tic-tac-toe")
       assert.deepStrictEqual(out, [

@@ -18,7 +18,7 @@ const file = (name: string) => relative(process.cwd(), new URL(name, import.meta
 const own = file("generous-recipe.ts")
 
 describe("effect-rl validate", () => {
-  it.effect("answers every problem by its reference, and by nothing", () =>
+  it.effect("answers every problem with its reference, and with an empty answer", () =>
     Effect.gen(function*() {
       const { errors, exit, out } = yield* run("validate calculator --limit 4")
       assert.isTrue(Exit.isSuccess(exit), errors.join("\n"))
@@ -30,7 +30,7 @@ describe("effect-rl validate", () => {
       ])
     }))
 
-  it.effect("fails where an empty answer is right", () =>
+  it.effect("fails if an empty answer is right", () =>
     Effect.gen(function*() {
       const { errors, exit, out } = yield* run(`validate ./${own}`)
       assert.isTrue(Exit.isFailure(exit))
@@ -43,7 +43,7 @@ describe("effect-rl validate", () => {
       assert.include(errors.join("\n"), "generous: 2 of 2 problems do not tell a right answer from none")
     }))
 
-  it.effect("fails where a reference that is right earns less than 1", () =>
+  it.effect("fails if a right reference answer earns less than 1", () =>
     Effect.gen(function*() {
       const { errors, exit, out } = yield* run(`validate ./${file("faint-recipe.ts")}`)
       assert.isTrue(Exit.isFailure(exit))
@@ -72,7 +72,7 @@ describe("effect-rl validate", () => {
 describe.skipIf(lacksBubblewrap !== undefined)(
   `effect-rl validate of tasks in a terminal${lacksBubblewrap === undefined ? "" : ` (skipped: ${lacksBubblewrap})`}`,
   () => {
-    it.live("runs the reference solutions, and does nothing", () =>
+    it.live("runs the reference solutions, and an empty solution", () =>
       Effect.gen(function*() {
         const { errors, exit, out } = yield* run(`validate ./${file("harbor-recipe.ts")}`)
         assert.isTrue(Exit.isSuccess(exit), [...out, ...errors].join("\n"))

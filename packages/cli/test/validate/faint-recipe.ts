@@ -1,4 +1,4 @@
-/** A recipe that never gives its right answers the whole reward. */
+/** A recipe that gives right answers less than the full reward. */
 import { ProblemEnv, ProblemGroupBuilder, RLDataset } from "@effect-rl/core"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"
 import { Option, Schema } from "effect"

@@ -1,4 +1,4 @@
-/** A recipe that takes any answer for right. */
+/** A recipe that accepts any answer as right. */
 import { ProblemEnv, ProblemGroupBuilder, RLDataset } from "@effect-rl/core"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"
 import { Option, Schema } from "effect"

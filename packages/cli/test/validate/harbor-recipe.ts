@@ -1,4 +1,4 @@
-/** The terminal tasks that the tests of the recipes have, of which none is held out. */
+/** The terminal tasks of the recipes' tests, none of which is held out. */
 import { HarborRecipe } from "@effect-rl/recipes"
 
 export default HarborRecipe.make({

@@ -12,7 +12,7 @@ import * as CommandLine from "../CommandLine.ts"
 
 const { displayTo, run, runFolder, runOn, short } = CommandLine
 
-/** A run of two iterations, with further flags. */
+/** Records a run of two iterations with additional flags. */
 const record = Effect.fnUntraced(function*(...flags: ReadonlyArray<string>) {
   const folder = yield* runFolder
   const { out } = yield* run(...short.slice(0, -1), "2", "--iterations", "2", "--log-path", folder, ...flags)
@@ -23,7 +23,7 @@ const recorded = record()
 
 const bin = fileURLToPath(new URL("../../src/bin.ts", import.meta.url))
 
-/** The first line that a process writes; it is interrupted with the scope, which then waits for its end. */
+/** Starts a process and returns its first line of output. The process is interrupted with the scope, which waits for its end. */
 const firstLine = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly kill: () => void; readonly line: string; readonly ended: Promise<number | null> }>(
@@ -42,7 +42,7 @@ const firstLine = (args: ReadonlyArray<string>, env: Readonly<Record<string, str
   )
 
 describe("effect-rl train", () => {
-  it.effect("ends by saying how to open the page", () =>
+  it.effect("prints at the end how to open the page", () =>
     Effect.gen(function*() {
       const { folder, out } = yield* recorded
       assert.strictEqual(out.at(-1), `see it:  ${yield* commandName} view ${folder}`)
@@ -63,7 +63,7 @@ describe("effect-rl train --view", () => {
 })
 
 describe("effect-rl runs", () => {
-  it.effect("tells state, iterations, reward and tokens of each run", () =>
+  it.effect("shows each run's status, iterations, reward and tokens", () =>
     Effect.gen(function*() {
       const { folder } = yield* recorded
       const [heading, line] = (yield* run("runs", dirname(folder))).out.slice(-2)
@@ -72,7 +72,7 @@ describe("effect-rl runs", () => {
       assert.isAtMost(Math.max((heading ?? "").length, (line ?? "").length), 80)
     }))
 
-  it.effect("tells below the table why a run cannot be read", () =>
+  it.effect("explains below the table why a run cannot be read", () =>
     Effect.gen(function*() {
       const { folder } = yield* recorded
       const broken = join(dirname(folder), "broken")
@@ -85,7 +85,7 @@ describe("effect-rl runs", () => {
       assert.include(problem, "its _tag is \"Elevating\", expected one of Opened, Sampling,")
     }))
 
-  it.effect("shows the cost where the run had prices, and writes all numbers for programs", () =>
+  it.effect("shows dollars if the run had prices, and prints all numbers in JSON mode", () =>
     Effect.gen(function*() {
       const prices = join(dirname(yield* runFolder), "prices.yaml")
       writeFileSync(prices, "effect-rl/tiny-128: { prefill: 100, sample: 100, train: 100 }\n")
@@ -97,7 +97,7 @@ describe("effect-rl runs", () => {
       assert.deepInclude(told, { type: "run", run: folder, status: "ended", reward: 0.5 })
     }))
 
-  it.effect("says of a run that has no end and no process that it was killed", () =>
+  it.effect("marks an unfinished run without a process as killed", () =>
     Effect.gen(function*() {
       const { folder } = yield* recorded
       const file = join(folder, "records.jsonl")
@@ -107,7 +107,7 @@ describe("effect-rl runs", () => {
       assert.include((yield* run("show", folder)).out.join("\n"), "state       killed while")
     }))
 
-  it.effect("says that a folder has no run", () =>
+  it.effect("says that a folder contains no run", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run("runs", "packages")
       assert.isTrue(Exit.isFailure(exit))
@@ -135,7 +135,7 @@ describe("effect-rl show", () => {
       assert.include(text, "  after 2 iterations, reward ")
     }))
 
-  it.effect("writes one record for programs", () =>
+  it.effect("prints one record in JSON mode", () =>
     Effect.gen(function*() {
       const { folder } = yield* recorded
       const line = (yield* run("show", folder, "--json")).out.at(-1) ?? ""
@@ -143,7 +143,7 @@ describe("effect-rl show", () => {
       assert.deepInclude(told, { type: "run", run: folder, state: "completed", done: 2, reward: 0.5, failures: {} })
     }))
 
-  it.effect("names a folder without a run", () =>
+  it.effect("names a folder that contains no run", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run("show", "packages")
       assert.isTrue(Exit.isFailure(exit))
@@ -168,18 +168,18 @@ describe("effect-rl view", () => {
       })
     }))
 
-  it.live("listens on its usual port, where that is free, or on a free one after it, so that an address can be kept", () =>
+  it.live("listens on its default port, or on a free port after it", () =>
     Effect.gen(function*() {
       const { folder } = yield* recorded
       const portOf = ({ line }: { readonly line: string }) => Number(new URL(line).port)
       const first = portOf(yield* firstLine(["view", folder]))
       const second = portOf(yield* firstLine(["view", folder]))
-      // Other tests, whose pages end meanwhile, have ports of this range too.
+      // Other tests may use ports of this range at the same time.
       for (const port of [first, second]) assert.isAtLeast(port, PageServer.usualPort)
       assert.notStrictEqual(second, first)
     }).pipe(Effect.scoped))
 
-  it.live("opens the page in a browser where it is asked to", () =>
+  it.live("opens the page in a browser if asked to", () =>
     Effect.gen(function*() {
       const { folder } = yield* recorded
       const place = mkdtempSync(join(tmpdir(), "browser-"))
@@ -195,21 +195,21 @@ describe("effect-rl view", () => {
       yield* Effect.promise(() => vi.waitFor(() => assert.strictEqual(readFileSync(opened, "utf8"), line), 20_000))
     }).pipe(Effect.scoped), { skip: process.platform !== "linux" })
 
-  it.live("prints an address that can be opened where it listens on all of this machine's", () =>
+  it.live("prints a usable address if it listens on all of the machine's addresses", () =>
     Effect.gen(function*() {
       const { folder } = yield* recorded
       const { line } = yield* firstLine(["view", folder, "--host", "0.0.0.0", "--port", "0"])
       assert.strictEqual(new URL(line).hostname, hostname().toLowerCase())
     }).pipe(Effect.scoped))
 
-  it.live("serves an empty folder, in which runs may begin later", () =>
+  it.live("serves an empty folder, in which runs may start later", () =>
     Effect.gen(function*() {
       const { line } = yield* firstLine(["view", mkdtempSync(join(tmpdir(), "empty-"))])
       const runs = yield* Effect.promise(async () => (await fetch(`${line}/api/runs`)).text())
       assert.strictEqual(runs, "[]")
     }).pipe(Effect.scoped))
 
-  it.effect("says that a folder has no run before it listens", () =>
+  it.effect("says that a folder contains no run before it listens", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run("view", "packages")
       assert.isTrue(Exit.isFailure(exit))
