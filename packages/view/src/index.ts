@@ -1,19 +1,19 @@
-/** The page that shows runs, and its server. Advanced. */
+/** The web page that shows runs, and its server. Advanced. */
 
-/** Records and transcripts as the page receives them: JSON, with null in place of NaN and the infinities. */
+/** Records and transcripts as the page receives them: JSON in which NaN and the infinities are null. */
 export type * as Entry from "./story/Entry.ts"
-/** What a run has cost, what it will cost, and its caps, as its records tell it. */
+/** A run's cost so far, its forecast and its caps, computed from its records. */
 export * as Spending from "./story/Spending.ts"
-/** The activity of a run, in words. */
+/** A run's current activity, as text. */
 export * as Status from "./story/Status.ts"
-/** The timeline of a run: lanes of spans, and its bottleneck in words. */
+/** A run's timeline: lanes of spans, and a description of its bottleneck. */
 export * as Timeline from "./story/Timeline.ts"
 
-/** A run as one self-contained page, to send to somebody or to keep: the same page, with the run in it and no server. */
+/** A run as one self-contained HTML file, to share or archive. It is the same page with the run embedded, and needs no server. */
 export * as ExportedPage from "./server/ExportedPage.ts"
-/** Runs as read from their records, kept until the files change. */
+/** Runs read from their records, and cached until the files change. */
 export * as RunCache from "./server/RunCache.ts"
-/** The run directories that the page may show: the given folders, and the folders in them. */
+/** The run directories that the page may show: the given folders and their subfolders. */
 export * as Runs from "./server/Runs.ts"
-/** The page over HTTP, with the runs that it shows. */
+/** The HTTP server of the page and its runs. */
 export * as ViewServer from "./server/ViewServer.ts"

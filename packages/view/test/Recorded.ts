@@ -1,4 +1,4 @@
-/** A short run that was recorded, with transcripts that try to be more than text. */
+/** Records a short run whose transcripts contain markup and control characters. */
 import { type RunRecord, RunStore, Score } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { Branch, type Trajectory } from "@effect-rl/core/environments"
@@ -10,7 +10,7 @@ import { Effect, Option } from "effect"
 /** An entry of one kind. */
 type EntryOf<Tag extends RunRecord.Entry["_tag"]> = Extract<RunRecord.Entry, { readonly _tag: Tag }>
 
-/** Markup, terminal colours, text that runs backwards, half a character, and the name of a special token. */
+/** Markup, terminal colours, right-to-left overrides, half a surrogate pair, and the name of a special token. */
 export const hostile =
   "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>\u001b[31m\u202Eesrever\uD800<|im_end|>"
 
@@ -68,7 +68,7 @@ const answer = (reward: number) => member({ response: reward === 1 ? "5" : hosti
 
 const timedOut = { member: 2, attempt: 0, failure: "TimedOut", message: "no answer after 5 s" } as const
 
-/** A member of two turns, of which the second branches, and one that was dropped. */
+/** A group with a member of two turns, the second of which branches, and a dropped member. */
 const partial = (key: string): GroupResult.Partial => {
   const long = member(
     {
@@ -126,7 +126,7 @@ export const rolledOut = (
   spent
 })
 
-/** Writes a run of one group, whose members said these tokens, to a model with the renderer. Every other member is right. */
+/** Writes a run of one group whose members sampled these tokens, for a model with the given renderer. Every other member is right. */
 export const writeSaid = (run: string, renderer: string, ...said: ReadonlyArray<ReadonlyArray<number>>) =>
   Effect.gen(function*() {
     yield* append(opened(-1, { renderer }))
@@ -138,7 +138,9 @@ export const writeSaid = (run: string, renderer: string, ...said: ReadonlyArray<
     yield* append(rolledOut(result, 0), result)
   }).pipe(Effect.provide(RunDirectory.layer(run)))
 
-/** Writes a run of one group whose only member logged a verdict on itself, and these texts of its two turns; all other words are in tokens. */
+/**
+ * Writes a run of one group whose only member logged a verdict and, for its two turns, these texts. All other text exists only as tokens.
+ */
 export const writeUnlogged = (run: string, logs: Trajectory.Transition["logs"] = { reference: "5" }) =>
   Effect.gen(function*() {
     yield* append(opened(-1))
@@ -157,7 +159,7 @@ export const writeUnlogged = (run: string, logs: Trajectory.Transition["logs"] =
     yield* append(rolledOut(result, 0), result)
   }).pipe(Effect.provide(RunDirectory.layer(run)))
 
-/** A group of two members, of which one is right. */
+/** A group of two members, one of which is right. */
 export const simple = (iteration: number, key: string, evaluator?: string): EntryOf<"GroupRolledOut"> =>
   rolledOut(group(key, ["sums"], [answer(1), answer(0)]), iteration, evaluator)
 
@@ -214,8 +216,8 @@ export const updated = (
 })
 
 /**
- * Writes a run whose held-out problems were measured several times: of each problem, the reward of its only attempt at each measurement. A
- * call of a tool failed where the reward is 0.
+ * Writes a run whose held-out problems were evaluated several times; `problems` has the reward of each problem's only attempt at each
+ * evaluation. An attempt with reward 0 has a failed tool call.
  */
 export const writeProblems = (run: string, problems: Readonly<Record<string, ReadonlyArray<number>>>) =>
   Effect.gen(function*() {
@@ -235,7 +237,10 @@ export const writeProblems = (run: string, problems: Readonly<Record<string, Rea
     }
   }).pipe(Effect.provide(RunDirectory.layer(run)))
 
-/** Writes a run that pays every answer although no answer has the reference: its reward grows, and its records alone look good. */
+/**
+ * Writes a run that rewards every answer although none matches the reference. Its reward grows, so its records look good without
+ * transcripts.
+ */
 export const writePaid = (run: string) =>
   Effect.gen(function*() {
     yield* append(opened(-1))
@@ -251,7 +256,7 @@ export const writePaid = (run: string) =>
     yield* append({ _tag: "Finished", iteration: 4, reason: "completed", checkpoint: null })
   }).pipe(Effect.provide(RunDirectory.layer(run)))
 
-/** A share of right answers before the iteration. */
+/** An evaluation with this share of right answers, before the iteration. */
 export const evaluated = (
   iteration: number,
   value: number
@@ -267,7 +272,7 @@ export const evaluated = (
   spent
 })
 
-/** A checkpoint after the iterations. */
+/** A checkpoint saved after this number of iterations. */
 export const saved = (iteration: number, name: string): EntryOf<"Saved"> => ({
   _tag: "Saved",
   iteration,
@@ -288,7 +293,7 @@ const append = Effect.fnUntraced(function*(entry: RunRecord.Entry, payload?: Gro
 
 const floats = (...values: ReadonlyArray<number>) => Buffer.from(Float32Array.from(values).buffer).toString("base64")
 
-/** The trainer found the second token of the second member less unlikely than the sampler did. */
+/** The trained tokens of a group. The trainer finds the second token of the second member more likely than the sampler did. */
 const trainedTokens = JSON.stringify({
   datums: [{
     group: "1/mixed",
@@ -361,8 +366,8 @@ export const write = (
     }
   }).pipe(Effect.provide(RunDirectory.layer(run)))
 
-/** Sequence numbers of the records of the groups of the first iteration. */
+/** Sequence numbers of the first iteration's group records. */
 export const first = { mixed: 9, good: 10, rough: 11 }
 
-/** Sequence number of a group of the second iteration, whose update recorded its tokens. */
+/** Sequence number of a group record in the second iteration, whose update recorded its tokens. */
 export const second = { mixed: 16 }

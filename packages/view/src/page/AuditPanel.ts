@@ -1,4 +1,4 @@
-/** What an audit of the transcripts found. */
+/** The findings of a transcript audit. */
 import type { Findings } from "../story/Entry.ts"
 import { type Child, empty, h, panel } from "./Dom.ts"
 import type { Route } from "./Route.ts"

@@ -1,4 +1,4 @@
-/** The checkpoints with their scores, and the commands that use them. */
+/** Checkpoints with their scores, and commands that use them. */
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import type * as Story from "@effect-rl/core/story/Story"
 import * as CheckpointLines from "../story/CheckpointLines.ts"
@@ -32,7 +32,7 @@ const line = (story: Story.Story<null>, run: string, checkpoint: CheckpointLines
     )
   )
 
-/** Rows that are shown: a run may save after each of thousands of iterations. */
+/** Maximum number of rows: a run may save after each of thousands of iterations. */
 const most = 50
 
 export const panelOf = ({ isWritten, route: { run = "" } }: Data, story: Story.Story<null>): Child => {

@@ -1,4 +1,7 @@
-/** Curves of several methods, of their rewards or of what else they are trained by: a line for each run, or the mean over seeds with their standard error as a band. */
+/**
+ * Curves of several methods, of their rewards or another training measure. Each run has a line; several seeds share a line for their mean
+ * and a band for its standard error.
+ */
 import * as Statistics from "@effect-rl/core/records/Statistics"
 import type { ComparedRun, Comparison } from "../story/Entry.ts"
 import * as MethodName from "../story/MethodName.ts"
@@ -16,7 +19,7 @@ const pointOf = (iteration: number, value: number, error: number): Series.Point 
   high: value + error
 })
 
-/** One run as it is; of several seeds their mean and its standard error. */
+/** A single run's curve, or the mean of several seeds with its standard error. */
 const curveOf = (runs: ReadonlyArray<ComparedRun>): ReadonlyArray<Series.Point> => {
   const [only, ...others] = runs
   if (only !== undefined && others.length === 0) {
@@ -38,7 +41,7 @@ export const nameOf = (run: string) => Text.foreign(MethodName.ofRun(run))
 
 export const methodName = (runs: ReadonlyArray<string>) => Text.foreign(MethodName.of(runs))
 
-/** What the curves measure: the first run's measure, and only runs that are measured so have a curve. */
+/** The measure of the curves, taken from the first run. Runs with other measures have no curve. */
 export const measureOf = ({ runs: [first] }: Comparison): string => first?.measure ?? "reward"
 
 export const draw = (comparison: Comparison, route: Route): Child => {

@@ -1,4 +1,4 @@
-/** 2 to 4 runs beside each other: curves, a paired test on held-out problems, and where they diverge. */
+/** Compares 2 to 4 runs: curves, a paired test on held-out problems, and the first divergence. */
 import type {
   ComparedAnswer,
   ComparedLoss,
@@ -29,7 +29,7 @@ const problemsText = ({ better, decidedAfter, equal, problems, worse }: Compared
 
 const [barWidth, barHeight] = [120, 12]
 
-/** The interval as a bar beside 0, on the scale of `most`. */
+/** An interval as a bar around 0; `most` is the end of the scale. */
 const intervalCell = (low: number | null, high: number | null, most: number): Child => {
   if (low === null || high === null) return numberCell("–")
   const x = (value: number) => (barWidth / 2) * (1 + value / most)
@@ -49,7 +49,7 @@ const intervalCell = (low: number | null, high: number | null, most: number): Ch
   )
 }
 
-/** The end that lies furthest from 0 of all intervals that are known. */
+/** The largest distance from 0 among the ends of all known intervals. */
 const mostOf = (intervals: ReadonlyArray<{ readonly low: number | null; readonly high: number | null }>) =>
   intervals.reduce((most, { high, low }) => Math.max(most, Math.abs(low ?? 0), Math.abs(high ?? 0)), 0)
 
@@ -107,7 +107,7 @@ const lossRow = (loss: ComparedLoss, { losses, methods }: Comparison): Child => 
   )
 }
 
-/** Losses and margins, each of which is one number for all examples. */
+/** Losses and margins, each a single number over all examples. */
 const lossPanel = (comparison: Comparison): Child =>
   panel(
     `Held-out losses and margins beside ${CompareChart.methodName(comparison.methods[0] ?? [])}, in nats`,
@@ -118,7 +118,7 @@ const lossPanel = (comparison: Comparison): Child =>
     )
   )
 
-/** The attempts of one side at a problem: the way to them, their reward, and what was answered. */
+/** One side's attempts at a problem: a link, their mean reward, and an answer. */
 const answerCell = ({ answer, iteration, mean, run, sequence }: ComparedAnswer, evaluator: string): Child =>
   h(
     "td",
@@ -140,7 +140,7 @@ const answerCell = ({ answer, iteration, mean, run, sequence }: ComparedAnswer, 
 
 const longestAnswer = 2000
 
-/** The problems that changed, with the answers of both sides beside each other. */
+/** The problems whose result changed, with both sides' answers side by side. */
 const changedPanel = (comparison: Comparison) => ({ changed, evaluator, method }: ComparedScore): Child => {
   if (changed.length === 0) return undefined
   const [first, other] = [0, method].map((at) => CompareChart.methodName(comparison.methods[at] ?? []))
@@ -209,10 +209,10 @@ const recordsPanel = (first: string) => ({ configuration, divergence, run }: Com
   )
 }
 
-/** A metric of runs that arrived together, made once. */
+/** Metrics of runs that arrived together, computed once. */
 const made = new WeakMap<NonNullable<Data["comparedMetrics"]>, ReadonlyArray<MetricGrid.Compared>>()
 
-/** Every metric of the runs, the seeds of a method together. */
+/** All metrics of the runs, grouped by method; the seeds of a method are combined. */
 const comparedOf = ({ methods, runs }: Comparison, metrics: NonNullable<Data["comparedMetrics"]>) => {
   const before = made.get(metrics)
   if (before !== undefined) return before

@@ -41,7 +41,7 @@ const tokenRows = (story: Story.Story<null>, { dollars, tokens }: Spending.Spend
 
 const ofMinutes = (minutes: number) => Text.duration(60_000 * minutes)
 
-/** Calls of judges and minutes: so far, in all, and at most. */
+/** Judge calls and minutes: used so far, forecast and limit. */
 const otherRows = ({ judgeCalls, minutes }: Spending.Spending, hasEnded: boolean): ReadonlyArray<Row> =>
   ([["calls of judges", judgeCalls, Text.count], ["time", minutes, ofMinutes]] as const).flatMap(
     ([name, { expected, limit, spent = 0 }, show]) => {
@@ -63,7 +63,7 @@ const purposeNames: Readonly<Record<Spending.Purpose["name"], string>> = {
   other: "other"
 }
 
-/** The purposes of a story, made again only where a record has arrived. */
+/** The purposes of a story, recomputed only after a new record. */
 const made = new WeakMap<
   Story.Story<null>,
   { readonly records: number; readonly purposes: ReadonlyArray<Spending.Purpose> }

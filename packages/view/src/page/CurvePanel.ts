@@ -1,4 +1,4 @@
-/** The reward of each iteration, or one of its metrics. */
+/** The curve of the reward, or of a metric, by iteration. */
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Signs from "@effect-rl/core/rl/metrics/Health"
 import type { Story } from "@effect-rl/core/story/Story"
@@ -34,7 +34,10 @@ const chooser = (story: Story<null>, route: Route): Child => {
   )
 }
 
-/** The metric that leads in place of the reward: the loss, the margin, or the divergence from a teacher. */
+/**
+ * The metric that replaces the reward as the main curve: the loss, the margin, or the divergence from a teacher. Undefined if the run has
+ * rewards.
+ */
 const stead = (story: Story<null>): string | undefined => {
   const measure = Diagnosis.training(story)
   return measure === undefined || measure.name === "reward" ? undefined : measure.name

@@ -1,4 +1,4 @@
-/** Elements of the page. Text only ever becomes text nodes: nothing that a model wrote is read as HTML. */
+/** Elements of the page. Text becomes only text nodes, so model output is never parsed as HTML. */
 import { type ComponentChildren, createElement, type VNode } from "preact"
 
 export type Child = ComponentChildren
@@ -9,13 +9,11 @@ type Attributes = Readonly<
   Record<string, string | number | boolean | undefined | ((event: Event) => void) | { current: unknown }>
 >
 
-/**
- * An element. A field that a person fills gets a `defaultValue` and a key: a `value` would be put back whenever a record arrives.
- */
+/** An element. Input fields need a `defaultValue` and a key: a `value` would be reset with every record. */
 export const h = (tag: string, attributes: Attributes = {}, ...children: ReadonlyArray<Child>): View =>
   createElement(tag, attributes, ...children)
 
-/** A part of the page with a state of its own, which it loses where its key changes. */
+/** A component with its own state, which is lost if its key changes. */
 export const part = <P extends object>(component: (props: P) => Child, props: P, key: string): Child =>
   createElement<P>(component, { ...props, key })
 
@@ -23,11 +21,11 @@ export const part = <P extends object>(component: (props: P) => Child, props: P,
 export const copy = (text: () => string, label: string): View =>
   h("button", { type: "button", onClick: () => navigator.clipboard?.writeText(text()) }, label)
 
-/** A table with a heading for each column. */
+/** A table with a text heading for each column. */
 export const table = (headings: ReadonlyArray<string>, rows: ReadonlyArray<Child>, label: string): View =>
   sortableTable(headings.map((heading) => h("th", { scope: "col" }, heading)), rows, label)
 
-/** A table whose column heads do more than name their columns. */
+/** A table whose column headings contain controls. */
 export const sortableTable = (heads: ReadonlyArray<Child>, rows: ReadonlyArray<Child>, label: string): View =>
   h(
     "div",
@@ -50,11 +48,11 @@ export const numberCell = (...content: ReadonlyArray<Child>): View => h("td", { 
 export const panel = (title: string, ...children: ReadonlyArray<Child>): View =>
   h("section", { class: "panel", "aria-label": title }, h("h2", {}, title), ...children)
 
-/** A note in place of missing content, with the reason. */
+/** A note that says why content is missing. */
 export const empty = (text: string): View => h("p", { class: "empty" }, text)
 
 export const columns = (...children: ReadonlyArray<Child>): View => h("div", { class: "columns" }, ...children)
 
-/** Texts beside each other, with a dot between them. */
+/** Texts in a row, separated by dots. */
 export const dotted = (parts: ReadonlyArray<Child>): ReadonlyArray<Child> =>
   parts.flatMap((part, at) => at === 0 ? [part] : [" · ", part])

@@ -1,4 +1,4 @@
-/** The run inside an exported page. */
+/** Reads the run that an exported page contains. */
 import * as LogNames from "@effect-rl/core/story/LogNames"
 import * as NewTokens from "@effect-rl/core/story/NewTokens"
 import type { Embedded } from "../story/Embedded.ts"

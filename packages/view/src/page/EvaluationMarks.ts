@@ -1,4 +1,4 @@
-/** Measurements of evaluators, as squares on a curve that lead to them. */
+/** Evaluation results as squares on a curve. Each square links to its evaluation. */
 import type { Evaluation } from "@effect-rl/core/story/Story"
 import { type Child, h } from "./Dom.ts"
 import type * as Route from "./Route.ts"
@@ -7,7 +7,7 @@ import * as Series from "./Series.ts"
 import { svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 
-/** Colours of the evaluators; all beyond these share the last. */
+/** Number of evaluator colours. Further evaluators share the last colour. */
 const evaluatorColours = 3
 
 const colourOf = (evaluator: string, all: ReadonlyArray<string>) =>
@@ -16,11 +16,11 @@ const colourOf = (evaluator: string, all: ReadonlyArray<string>) =>
 const interval = ({ high, low, value }: Series.Point) =>
   low === value && high === value ? "" : ` [${Text.fixed(low)}, ${Text.fixed(high)}]`
 
-/** The number of a measurement with its interval, where one is known. */
+/** An evaluation's value, with its interval if it is known. */
 export const reading = (evaluation: Evaluation<null>, points: ReadonlyArray<Series.Point>): ReadonlyArray<string> =>
   points.map((point) => `${Text.foreign(evaluation.evaluator)} ${Text.fixed(point.value)}${interval(point)}`)
 
-/** A square with its interval for each point of the evaluation; `all` are the evaluators that have colours. */
+/** Draws a square with its interval for each point of the evaluation; `all` lists the evaluators, in the order of their colours. */
 export const draw = (
   evaluation: Evaluation<null>,
   points: ReadonlyArray<Series.Point>,
@@ -49,7 +49,7 @@ export const draw = (
     )
   )
 
-/** A line from each measurement of an evaluator to its next one. */
+/** Lines between consecutive results of an evaluator. */
 export const lines = (
   measured: ReadonlyArray<Evaluation<null>>,
   pointsOf: (evaluation: Evaluation<null>) => ReadonlyArray<Series.Point>,
@@ -66,6 +66,6 @@ export const lines = (
     })
   })
 
-/** The legend of an evaluator. */
+/** An evaluator's legend. */
 export const key = (evaluator: string, text: string, all: ReadonlyArray<string>): Child =>
   h("span", { class: `key key-evaluation ${colourOf(evaluator, all)}` }, text)

@@ -1,4 +1,4 @@
-/** What happened to a run beside learning, as marks on the axis of its curves. */
+/** Events of a run, such as checkpoints and warnings, as marks on the axis of its curves. */
 import type * as Story from "@effect-rl/core/story/Story"
 import type { Findings } from "../story/Entry.ts"
 import { type Child, h } from "./Dom.ts"
@@ -10,14 +10,14 @@ export type Kind = "checkpoint" | "resumed" | "warning" | "finding" | "failed"
 
 export interface Mark {
   readonly kind: Kind
-  /** Iterations that were done before it. */
+  /** Number of iterations completed before the event. */
   readonly iteration: number
   readonly text: string
 }
 
 const kinds: ReadonlyArray<Kind> = ["checkpoint", "resumed", "warning", "finding", "failed"]
 
-/** Shapes of ten pixels around their place. */
+/** Ten-pixel shapes, centred on their position. */
 const shapes: Readonly<Record<Kind, string>> = {
   checkpoint: "M0-5L5 4H-5Z",
   resumed: "M0-6L6 0L0 6L-6 0Z",
@@ -38,7 +38,7 @@ const ofFindings = ({ findings }: Findings): ReadonlyArray<Mark> => {
   }))
 }
 
-/** The events of a run in order, of an audit those that are known. */
+/** The events of a run in order. Audit findings are included if they are known. */
 export const of = ({ records }: Story.Story<null>, findings: Findings | undefined): ReadonlyArray<Mark> => {
   const marks: Array<Mark> = []
   let done = 0
@@ -66,7 +66,7 @@ export const of = ({ records }: Story.Story<null>, findings: Findings | undefine
   return [...marks, ...findings === undefined ? [] : ofFindings(findings)]
 }
 
-/** The marks in sight: those of one kind at one place are one. */
+/** The visible marks. Marks of the same kind at the same place are merged. */
 export const draw = (marks: ReadonlyArray<Mark>, { x }: Series.Scales, { part }: Series.Options, y: number) => {
   const places = new Map<string, Array<Mark>>()
   for (const mark of marks) {
@@ -91,11 +91,11 @@ export const draw = (marks: ReadonlyArray<Mark>, { x }: Series.Scales, { part }:
   })
 }
 
-/** What happened at an iteration. */
+/** Descriptions of the events at an iteration. */
 export const reading = (marks: ReadonlyArray<Mark>, iteration: number): ReadonlyArray<string> =>
   marks.filter((mark) => mark.iteration === iteration).map(({ text }) => Text.foreign(text))
 
-/** The kinds of the marks. */
+/** A legend entry for each kind of mark. */
 export const legend = (marks: ReadonlyArray<Mark>): ReadonlyArray<Child> =>
   kinds.filter((kind) => marks.some((mark) => mark.kind === kind)).map((kind) =>
     h(

@@ -1,4 +1,4 @@
-/** Warnings and events of a run, and its failures by reason. */
+/** A run's warnings and events, and its failures by reason. */
 import type * as Story from "@effect-rl/core/story/Story"
 import { type Child, empty, h, panel, table } from "./Dom.ts"
 import type * as Route from "./Route.ts"

@@ -1,10 +1,10 @@
-/** Fields of a filter; the address says what they hold. */
+/** Filter fields whose values are kept in the page's address. */
 import { h } from "./Dom.ts"
 import * as Route from "./Route.ts"
 import { go } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
-/** A choice among values, where there are several. */
+/** A choice among values; absent if there is only one. */
 export const select = (
   label: string,
   chosen: string | undefined,
@@ -31,7 +31,7 @@ export const select = (
   )
 }
 
-/** An end of a range. */
+/** A number field for one end of a range. */
 export const limit = (label: string, value: number | undefined, next: (value: number | undefined) => Route.Route) =>
   h(
     "label",
@@ -49,7 +49,7 @@ export const limit = (label: string, value: number | undefined, next: (value: nu
     })
   )
 
-/** Words that are looked for as they are typed. */
+/** A text field that searches during typing. */
 export const words = (
   label: string,
   value: string | undefined,

@@ -1,4 +1,4 @@
-/** Which groups of an iteration are shown. */
+/** Filters an iteration's groups. */
 import * as Story from "@effect-rl/core/story/Story"
 import { verdict, verdicts, verdictsOf } from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
@@ -13,7 +13,7 @@ const tokensOf = (group: Entry.Group) => group.members.flatMap((member) => membe
 const isBetween = (value: number | null, low: number | undefined, high: number | undefined) =>
   value !== null && (low === undefined || value >= low) && (high === undefined || value <= high)
 
-/** What updates made of groups, in words. */
+/** Labels for what updates did with groups. */
 export const trainings: Readonly<Record<Story.GroupCredit<null>["verdict"], string>> = {
   informative: "trained on",
   constant: "no signal",
@@ -23,13 +23,13 @@ export const trainings: Readonly<Record<Story.GroupCredit<null>["verdict"], stri
   stale: "too old"
 }
 
-/** The verdict of the update on the group. */
+/** What the update did with the group, as a label. */
 export const training = (story: Story.Story<null>, group: Entry.Group): string => {
   const credit = Story.credit(story, group)
   return credit === undefined ? "–" : trainings[credit.verdict]
 }
 
-/** Whether the group has all that the route asks for. */
+/** Whether the group matches all filters of the route. */
 export const isShown = (group: Entry.Group, story: Story.Story<null>, route: Route.Route): boolean => {
   const { high, least, low, most, outcome, show, stop, tag } = route
   if (route.training !== undefined && training(story, group) !== route.training) return false

@@ -16,7 +16,7 @@ const choiceOf = (route: Route, member: number): Choice => ({
   open: { ...route, at: "member", member, turn: undefined, token: undefined }
 })
 
-/** How a reward or an advantage is coloured. */
+/** The colour class of a reward or an advantage, relative to `middle`. */
 export const tone = (value: number | null | undefined, middle: number) =>
   value === null || value === undefined || value === middle ? "" : value > middle ? "good" : "bad"
 
@@ -32,7 +32,7 @@ const facts = (member: Entry.MemberView, advantage: number | null | undefined): 
   ])
 }
 
-/** Where the last turn of a member departs from that of the selected one, or of the first. */
+/** Where a member's last turn first differs from the selected member's, or from the first member's. */
 const departure = (view: Entry.GroupView, member: Entry.MemberView, { member: selected }: Route) => {
   const others = selected === undefined ? view.members.find((other) => other !== null) : view.members[selected]
   const [theirs, ours] = [others?.turns.at(-1)?.tokens ?? [], member.turns.at(-1)?.tokens ?? []]
@@ -88,13 +88,13 @@ const lost = ({ lost }: Entry.GroupView): Child =>
     )
   )
 
-/** Why the group was left out of training, where an audit suspects it. */
+/** Why the group was excluded from training, if an audit suspects it. */
 const suspicion = (story: Story.Story<null>, group: Entry.Group | undefined): Child => {
   const reason = group === undefined ? undefined : Story.credit(story, group)?.reason
   return reason === undefined ? undefined : panel("Quarantined", h("p", { class: "bad" }, Text.foreign(reason)))
 }
 
-/** The question is shown once, above the members. */
+/** The question, shown once above all members. */
 const question = (view: Entry.GroupView): ReadonlyArray<Child> => {
   const member = view.members.find((member) => member !== null)
   const { [LogNames.reference]: reference } = member?.turns[0]?.logs ?? {}

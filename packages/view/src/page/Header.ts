@@ -1,11 +1,11 @@
-/** The way to where the page is, and what leads elsewhere. */
+/** The page's header: the path to the current screen, and links to other screens. */
 import { type Child, h } from "./Dom.ts"
 import * as Keys from "./Keys.ts"
 import type * as Route from "./Route.ts"
 import { type Data, link } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
-/** Levels from the list of runs to the one that is open. */
+/** Links for all levels from the list of runs to the open screen. */
 const path = (
   { at, evaluator, iteration = 0, member, run }: Route.Route
 ): ReadonlyArray<readonly [Route.Level, string]> => {

@@ -1,4 +1,4 @@
-/** Signs of health: their newest values, their histories and their meanings. */
+/** Health signs with their newest values, histories and meanings. */
 import type { Diagnosis, SignHistory } from "@effect-rl/core/report/Diagnosis"
 import * as Signs from "@effect-rl/core/rl/metrics/Health"
 import * as Story from "@effect-rl/core/story/Story"
@@ -18,7 +18,7 @@ interface Reading extends Pick<SignHistory, "sign" | "metric" | "isHealthy" | "o
 const finite = (metrics: Metrics): Readonly<Record<string, number>> =>
   Object.fromEntries(Object.entries(metrics).flatMap(([name, value]) => value === null ? [] : [[name, value]]))
 
-/** How the newest iterations differ from the first ones, where the run has not simply learned: then answers may grow. */
+/** Metrics that drifted from the first iterations to the newest. Not shown if the run has simply learned, because answers may then grow. */
 const drift = (story: Story.Story<null>, { level }: Diagnosis): ReadonlyArray<Reading> => {
   if (level === "good") return []
   const history = Story.iterations(story).flatMap(({ updated }) => updated === undefined ? [] : [updated.metrics])
@@ -55,7 +55,7 @@ const range = ({ least, most }: Signs.Range = {}) =>
     ? `at least ${least}`
     : `${least} to ${most}`
 
-/** The metric's name, which leads to its curve; evaluations have none. */
+/** The metric's name, linked to its curve. Evaluation metrics have no curve. */
 const curve = (metric: string, metrics: Metrics, route: Route.Route) => {
   const name = Text.foreign(metric)
   const { evaluator, iteration, run } = route
@@ -101,7 +101,7 @@ export const panelOf = (story: Story.Story<null>, diagnosis: Diagnosis, route: R
   )
 }
 
-/** Every metric of an iteration with what it counts, folded away. */
+/** All metrics of an iteration with their meanings, collapsed by default. */
 export const allMetrics = (metrics: Metrics, route: Route.Route): Child =>
   h(
     "details",

@@ -1,4 +1,4 @@
-/** The groups of one iteration or evaluation, with the rewards of their members on one axis. */
+/** The groups of one iteration or evaluation, with their members' rewards on one axis. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
@@ -53,7 +53,7 @@ const headings = ([low, high]: RewardStrip.Extent) => [
   "tags"
 ]
 
-/** Rows before and after the selected one that are shown. */
+/** Number of rows shown before and after the selected row. */
 const around = 50
 
 const groupPanel = (
@@ -95,7 +95,7 @@ const scoreText = ({ evaluated }: Story.Evaluation<null>) => {
   return `${Text.percent(score.value)} correct, 95 % interval ${Text.percent(score.low)} to ${Text.percent(score.high)}`
 }
 
-/** What training is measured by, and the reward where there is one. */
+/** The main training metric, and the reward if there is one. */
 const updateText = (story: Story.Story<null>, { metrics, reward }: Entry.Updated): ReadonlyArray<string> => {
   const name = Diagnosis.training(story)?.name
   return [
@@ -126,7 +126,7 @@ const placeOf = (story: Story.Story<null>, { evaluator, iteration = 0 }: Route) 
   }
 }
 
-/** Iterations before and after, as the arrow keys walk them. */
+/** Links to the previous and next iterations, in the order of the arrow keys. */
 const neighbours = (story: Story.Story<null>, route: Route): Child => {
   const { evaluator, iteration = 0 } = route
   const places = evaluator === undefined
@@ -152,7 +152,7 @@ const changed = ({ before, now }: Changes.Change) => {
     : `${signed(now - before)} (${share > 0 ? "+" : ""}${Text.percent(share)})`
 }
 
-/** What changed since the iteration before, the most first. */
+/** Metrics that changed since the previous iteration, largest change first. */
 const changePanel = (story: Story.Story<null>, { evaluator, iteration = 0, run }: Route): Child => {
   const [before, { updated }] = [Story.iteration(story, iteration - 1).updated, Story.iteration(story, iteration)]
   if (evaluator !== undefined || before === undefined || updated === undefined) return undefined

@@ -1,4 +1,4 @@
-/** The keyboard. */
+/** Keyboard control of the page. */
 import * as Story from "@effect-rl/core/story/Story"
 import { h, type View } from "./Dom.ts"
 import * as MetricChart from "./MetricChart.ts"
@@ -54,7 +54,7 @@ export const help: View = h(
 
 export const showHelp = () => document.querySelector("dialog")?.showModal()
 
-/** The choice `by` places further; the first or last one where nothing is selected. */
+/** The choice `by` places after the selected one; the first or last choice if nothing is selected. */
 const moved = ({ choices, selected }: Screen, by: number): Route.Route | undefined => {
   const from = selected < 0 ? (by > 0 ? -1 : choices.length) : selected
   return choices[Math.min(choices.length - 1, Math.max(0, from + by))]?.select
@@ -65,7 +65,7 @@ const beside = (places: ReadonlyArray<number>, current: number | undefined, by: 
   return places[Math.min(places.length - 1, Math.max(0, at + by))]
 }
 
-/** The next iteration, or the next evaluation of the same evaluator. */
+/** The next iteration, or the next evaluation by the same evaluator. */
 const otherIteration = ({ route, story }: Data, by: number): Route.Route | undefined => {
   if (story === undefined || route.run === undefined || route.at === "compare") return undefined
   const { evaluator } = route
@@ -112,7 +112,7 @@ const otherToken = ({ route, transcript }: Data, by: number): Route.Route | unde
 const compared = ({ others: [run, ...others] = [] }: Route.Route): Route.Route | undefined =>
   run === undefined || others.length === 0 ? undefined : { at: "compare", run, others }
 
-/** Curves of a part of the run that is longer by this factor. */
+/** The route to a part of the run whose length is multiplied by this factor. */
 const zoomed = ({ comparison, route, story }: Data, factor: number): Route.Route | undefined => {
   if (route.at === "run" && story !== undefined) {
     const done = (Story.iterations(story).at(-1)?.index ?? 0) + 1
@@ -123,7 +123,7 @@ const zoomed = ({ comparison, route, story }: Data, factor: number): Route.Route
   return Zoom.scaled(route, last, factor)
 }
 
-/** Where the key leads; undefined where it means nothing here. */
+/** The route to which a key leads; undefined if the key does nothing on this screen. */
 const target = (key: string, screen: Screen, data: Data): Route.Route | undefined => {
   const { route } = data
   switch (key) {
@@ -172,14 +172,14 @@ const target = (key: string, screen: Screen, data: Data): Route.Route | undefine
   }
 }
 
-/** Puts the cursor into the filter of a list, where there is one. */
+/** Focuses the filter field of a list, if there is one. */
 const focusFilter = () => {
   const filter = document.querySelector<HTMLInputElement>("main input[type=search]")
   filter?.focus()
   return filter !== null
 }
 
-/** A character, as opposed to keys such as Enter and the arrows. */
+/** Whether the key is a character rather than a key such as Enter or an arrow. */
 const isSingle = (key: string) => key.length === 1
 
 const isField = (target: EventTarget | null) =>
@@ -188,7 +188,7 @@ const isField = (target: EventTarget | null) =>
 const isControl = (target: EventTarget | null) =>
   target instanceof HTMLElement && target.matches("a, button, summary, input")
 
-/** `go` must draw at once: the next key may follow before the browser tells of a new address. */
+/** Handles keys. `go` must draw synchronously, because the next key may arrive before the browser reports the new address. */
 export const listen = (
   current: () => { readonly screen: Screen; readonly data: Data },
   go: (route: Route.Route) => void

@@ -1,4 +1,4 @@
-/** What was run: command, settings, versions and machine. */
+/** How the run was started: command, settings, versions and machine. */
 import type { Recorded } from "@effect-rl/core/records"
 import * as Story from "@effect-rl/core/story/Story"
 import { cell, type Child, copy, dotted, empty, h, panel, row, table } from "./Dom.ts"
@@ -13,7 +13,7 @@ const textOf = (value: Value | undefined): string =>
 const isObject = (value: Value): value is { readonly [name: string]: Value } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The fields of a configuration by their paths, such as `adam.beta1`. */
+/** The fields of a configuration, keyed by paths such as `adam.beta1`. */
 const flat = (fields: { readonly [name: string]: Value }, path = ""): ReadonlyArray<readonly [string, Value]> =>
   Object.entries(fields).flatMap(([name, value]) => {
     const at = path === "" ? name : `${path}.${name}`

@@ -5,7 +5,7 @@ import * as Text from "./Text.ts"
 
 const most = 200
 
-/** Folded, unless the run did not end well: then its last lines are what a person looks for. */
+/** The end of the log; collapsed unless the run ended badly. */
 export const panelOf = (tail: LogTail | undefined, isOpen: boolean): Child => {
   if (tail === undefined || tail.lines.length === 0) return undefined
   const { isCut, lines } = tail

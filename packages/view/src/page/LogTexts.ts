@@ -1,14 +1,14 @@
-/** Texts that environments logged, and what was said. */
+/** Views of logged texts and messages. */
 import { useState } from "preact/hooks"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, empty, h, part } from "./Dom.ts"
 import * as Prose from "./Prose.ts"
 import * as Text from "./Text.ts"
 
-/** Longer texts are cut until somebody asks for the rest. */
+/** Longer texts are cut until the reader expands them. */
 const longest = 20_000
 
-/** A line of megabytes is laid out in pieces, and only those in sight, or a browser hangs. */
+/** Long lines are laid out in pieces, and only visible pieces are rendered: a line of megabytes would hang the browser. */
 const pieceLength = 20_000
 
 const pieces = (text: string) =>
@@ -34,10 +34,10 @@ const Block = ({ text }: { readonly text: string }) => {
   )
 }
 
-/** A text of the model or the environment, exactly as text. */
+/** A text from the model or the environment, shown exactly. */
 export const block = (text: string): Child => part(Block, { text }, `block ${text.length}`)
 
-/** Longer texts than `whole` characters open at their last `kept` ones. */
+/** Texts longer than `whole` characters initially show only their last `kept` characters. */
 interface Opening {
   readonly whole: number
   readonly kept: number
@@ -45,14 +45,14 @@ interface Opening {
 
 const opening: Opening = { whole: 8000, kept: 4000 }
 
-/** The opening of a text in a narrow card. */
+/** The limits for a text in a narrow card. */
 export const inCard: Opening = { whole: 1600, kept: 1000 }
 
 interface WrittenProps extends Opening {
   readonly text: string
 }
 
-/** Where the end of a text begins: at a paragraph, a line or a word after the last `kept` characters, where there is one. */
+/** Where the shown end of a text begins: if possible, at a paragraph, line or word boundary within the last `kept` characters. */
 const cutOf = ({ kept, text, whole }: WrittenProps) => {
   if (text.length <= whole) return 0
   const from = text.length - kept
@@ -82,11 +82,11 @@ const Written = (props: WrittenProps) => {
   )
 }
 
-/** What somebody wrote, to read: a long text opens at its end, where its answer stands. */
+/** A model's text, formatted for reading. A long text initially shows its end, which contains the answer. */
 export const written = (text: string, { kept, whole }: Opening = opening): Child =>
   part(Written, { text, kept, whole }, `written ${text.length}`)
 
-/** What somebody asked, to read: a long text opens at its beginning. */
+/** A prompt's text, formatted for reading. A long text initially shows its beginning. */
 export const asked = (text: string): Child => text.length <= opening.whole ? written(text) : block(text)
 
 const textOf = (value: string | number | null) => typeof value === "string" ? value : Text.short(value)
@@ -102,5 +102,5 @@ const list = (entries: Named): Child => {
   )
 }
 
-/** Every logged value under its name. */
+/** All logged values with their names. */
 export const all = (logs: Entry.Logs): Child => list(Object.entries(logs))

@@ -1,4 +1,4 @@
-/** The page: reads the route from the address, gets what it needs, and draws its level. */
+/** The page's entry point: it reads the route from the address, loads the data and draws the screen. */
 import { render } from "preact"
 import * as CompareScreen from "./CompareScreen.ts"
 import { empty, h } from "./Dom.ts"
@@ -71,7 +71,7 @@ const start = (source: Source.Source) => {
     model.open(route)
     const isElsewhere = before.at !== route.at || before.iteration !== route.iteration || before.metric !== route.metric
     if (isElsewhere) scrollTo(0, 0)
-    // A person who does not see the page hears where it leads; a page that was opened begins at its beginning.
+    // Focuses the new heading, so screen readers announce it. A page that was just opened starts at its top.
     if (isOpened && before.at !== route.at) document.querySelector("h1")?.focus({ preventScroll: true })
     document.querySelector("tr[aria-current], article[aria-current], .token[aria-current]")
       ?.scrollIntoView({ block: "nearest" })

@@ -1,4 +1,4 @@
-/** The transcript of a member: what each turn logged, or its exact tokens. */
+/** A member's transcript: each turn's logged messages, or its exact tokens. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
 import * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
@@ -87,10 +87,10 @@ const turnPanel = (
       : [Messages.ofTurn(member, turn), metricTable(turn.metrics, `metrics of turn ${index}`)])
   )
 
-/** Characters of a question that stays in sight. */
+/** Maximum characters of the question in the sticky header. */
 const mostAsked = 240
 
-/** What the member was asked: the environment's question, or else the first message of a user. */
+/** The member's question: the environment's question, or else the first user message. */
 const asked = ({ messages, turns: [first] }: Entry.MemberView): string => {
   const logged = first?.logs["question"]
   if (typeof logged === "string" && logged !== "") return logged
@@ -149,7 +149,7 @@ const forms = (route: Route, { messages }: Entry.MemberView): Child =>
     copy(() => JSON.stringify({ messages }), "copy as OpenAI's messages")
   )
 
-/** The turns in a few words each; pressing one leads to it. */
+/** A one-line summary of each turn, linked to the turn. */
 const outline = (member: Entry.MemberView): Child =>
   member.turns.length < 2 ? undefined : h(
     "nav",
@@ -167,7 +167,7 @@ const outline = (member: Entry.MemberView): Child =>
     )
   )
 
-/** The graders' logs: the evidence for the reward. */
+/** The graders' logs, as evidence for the reward. */
 const evidence = (member: Entry.MemberView): Child =>
   Object.keys(member.logs).length + Object.keys(member.metrics).length === 0 ? undefined : panel(
     "Grading",

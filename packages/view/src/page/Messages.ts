@@ -1,4 +1,4 @@
-/** What was said in a turn: the messages that the policy was shown, and its response with each call and the call's result. */
+/** A turn's messages: those shown to the policy, and the response with its tool calls and their results. */
 import * as LogNames from "@effect-rl/core/story/LogNames"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, empty, h } from "./Dom.ts"
@@ -7,7 +7,7 @@ import * as Text from "./Text.ts"
 
 type Message = Entry.MemberView["messages"][number]
 
-/** A named part of a conversation; a folded one shows its name and its length until it is opened. */
+/** A named part of a conversation. A collapsed part shows its name and length until it is opened. */
 interface Part {
   readonly name: string
   readonly text: string
@@ -22,7 +22,7 @@ const contentOf = ({ content }: Message): string =>
 const open = (name: string, text: string): Part => ({ name, text, isFolded: false })
 const folded = (name: string, text: string): Part => ({ name, text, isFolded: true })
 
-/** Results of tools are shown beside their calls. */
+/** Tool results by call id; they are shown with their calls. */
 const resultsOf = ({ messages }: Entry.MemberView): ReadonlyMap<string, string> =>
   new Map(
     messages.flatMap((message) =>
@@ -45,7 +45,7 @@ const shownPart = (message: Message): ReadonlyArray<Part> => {
   }
 }
 
-/** The response as the renderer reads it, part by part, or else as its message has it. */
+/** The response's parts as the renderer parsed them, or else as the message has them. */
 const responseParts = (turn: Entry.TurnView, message: Message): ReadonlyArray<Entry.SaidPart> => {
   if (turn.said !== null) return turn.said
   const [reasoning, text] = [message.reasoning_content ?? "", contentOf(message)]
@@ -80,11 +80,11 @@ const saidParts = (
   })
 }
 
-/** The last part is what the turn came to: it is open. */
+/** Opens a turn's only part, and reasoning that no answer follows. */
 const isNeeded = (part: Part, index: number, parts: ReadonlyArray<Part>): Part =>
   parts.length === 1 || (part.name === "thinking" && index === parts.length - 1) ? { ...part, isFolded: false } : part
 
-/** Texts to read are set as such; calls, results and what else was logged are exact. */
+/** Prose is formatted for reading; tool calls, results and other logs are shown exactly. */
 const textOf = ({ name, text }: Part): Child => {
   switch (name) {
     case "answer":
@@ -109,7 +109,7 @@ const draw = (part: Part): ReadonlyArray<Child> => [
   )
 ]
 
-/** What else the environment logged of the turn. */
+/** The turn's other logs. */
 const others = ({ logs }: Entry.TurnView): ReadonlyArray<Part> =>
   Object.entries(logs).flatMap(([name, value]) =>
     LogNames.isSaid(name) || value === null ? [] : [open(name, String(value))]
@@ -126,7 +126,7 @@ export const ofTurn = (member: Entry.MemberView, turn: Entry.TurnView): Child =>
     : h("dl", { class: "logs" }, ...all.flatMap(draw))
 }
 
-/** What a member was asked: the messages of its first turn that its user wrote. */
+/** The member's question: the user messages of its first turn. */
 export const question = (member: Entry.MemberView | undefined): string => {
   const [turn] = member?.turns ?? []
   if (member === undefined || turn === undefined) return ""
@@ -134,7 +134,7 @@ export const question = (member: Entry.MemberView | undefined): string => {
   return asked.map(contentOf).join("\n\n")
 }
 
-/** The last response of a member, with its calls; its reasoning where it came to nothing else, as one that was cut off. */
+/** A member's last response with its tool calls. If it was cut off before an answer, its reasoning. */
 export const answer = (member: Entry.MemberView): Child => {
   const turn = member.turns.at(-1)
   const said = turn === undefined ? undefined : member.messages[turn.place.response]
@@ -146,7 +146,7 @@ export const answer = (member: Entry.MemberView): Child => {
 
 const shortest = 40
 
-/** A turn in a few words, for an outline. */
+/** A one-line summary of a turn, for an outline. */
 export const gist = (member: Entry.MemberView, turn: Entry.TurnView): string => {
   const said = member.messages[turn.place.response]
   const parts = said === undefined ? [] : responseParts(turn, said)

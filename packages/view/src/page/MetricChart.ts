@@ -1,4 +1,4 @@
-/** A metric of each iteration. */
+/** A chart of one metric by iteration. */
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import {
   type Evaluation,
@@ -21,13 +21,13 @@ const wide: Series.Size = { width: 1180, height: 300, left: 56, right: 16, top: 
 
 const narrow: Series.Size = { width: 480, height: 260, left: 52, right: 18, top: 12, bottom: 52 }
 
-/** The picture is as wide as the page: on a phone it is a narrower one, whose numbers are as large. */
+/** The chart is as wide as the page. A phone gets a narrower chart whose labels are the same size. */
 export const size = (): Series.Size => matchMedia("(max-width: 860px)").matches ? narrow : wide
 
-/** Iterations that a run will have done unless it has ended before. */
+/** Number of planned iterations while a run is in progress; 1 if it has ended. */
 export const planned = ({ end, opened }: Story<null>): number => end === undefined ? opened?.iterations ?? 1 : 1
 
-/** The metrics of the newest iteration. */
+/** Metric names of the newest iteration. */
 export const names = (story: Story<null>): ReadonlyArray<string> =>
   Object.keys(lastUpdated(story)?.metrics ?? {}).toSorted()
 
@@ -36,7 +36,7 @@ const pointOf = (metric: string) => ({ index, updated }: Iteration<null>): Reado
   return value === undefined || value === null ? [] : [{ iteration: index + 1, value, low: value, high: value }]
 }
 
-/** The held-out loss stands beside the loss of training, in the same unit. */
+/** The held-out loss, shown with the training loss because they have the same unit. */
 const heldOutOf = (metric: string) => ({ evaluated, iteration }: Evaluation<null>): ReadonlyArray<Series.Point> => {
   const reading = evaluated === undefined ? undefined : Diagnosis.reading(evaluated)
   return reading === undefined || reading.metric !== metric

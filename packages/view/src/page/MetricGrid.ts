@@ -1,4 +1,4 @@
-/** Small charts beside each other: whatever place of one is pointed at is read in all of them. */
+/** Small charts side by side with a shared pointer: the place under the pointer is read in all charts. */
 import * as Signs from "@effect-rl/core/rl/metrics/Health"
 import { useMemo, useState } from "preact/hooks"
 import * as MetricSeries from "../story/MetricSeries.ts"
@@ -12,7 +12,7 @@ import * as Text from "./Text.ts"
 
 const [width, height, margin] = [260, 84, 4]
 
-/** More points than pixels would be drawn over each other. */
+/** Maximum points per curve; more points would overlap. */
 const mostPoints = 2 * width
 
 interface Extent {
@@ -20,13 +20,13 @@ interface Extent {
   readonly to: number
 }
 
-/** The seeds of a method, of which the mean is drawn. */
+/** A method's seeds; the chart shows their mean. */
 interface Method {
   readonly shade: string
   readonly seeds: ReadonlyArray<ReadonlyArray<MetricSeries.Point>>
 }
 
-/** A metric of one run, or of several methods beside each other. */
+/** A metric of one run, or of several methods for comparison. */
 export interface Compared {
   readonly name: string
   readonly section: string
@@ -62,7 +62,7 @@ const rangeOf = (curves: ReadonlyArray<Curve>) => {
 
 const signOf = (name: string) => Signs.signs.find((sign) => Signs.isOf(sign)(name))
 
-/** The healthy range as far as the chart shows it. */
+/** The visible part of the healthy range. */
 const band = (name: string, low: number, high: number, up: (value: number) => number): Child => {
   const { healthy } = signOf(name) ?? {}
   if (healthy === undefined) return undefined
@@ -101,7 +101,7 @@ const drawnOf = ({ curves, extent, series: { name } }: ChartProps): Child => {
   ]
 }
 
-/** The newest value, or the one that is pointed at; undefined where a method has none so far. */
+/** The value at the pointer, or else the newest; undefined if the method has no value there yet. */
 const readingOf = ({ points }: Curve, pointed: number | undefined) =>
   pointed === undefined ? points.at(-1) : MetricSeries.before(points, pointed)
 
@@ -151,7 +151,7 @@ const extentOf = (all: ReadonlyArray<Compared>): Extent => {
   return { from, to }
 }
 
-/** The means of smooth seeds, as many points of them as the picture shows. */
+/** The smoothed means over seeds, thinned to the points that the chart can show. */
 const curvesOf = ({ methods }: Compared, over: number): ReadonlyArray<Curve> =>
   methods.map(({ seeds, shade }) => ({
     shade,
@@ -161,7 +161,7 @@ const curvesOf = ({ methods }: Compared, over: number): ReadonlyArray<Curve> =>
     )
   }))
 
-/** The place on the axis under the pointer, where it is over a chart. */
+/** The axis value under the pointer; undefined if the pointer is not over a chart. */
 const placeOf = (event: Event, { from, to }: Extent): number | undefined => {
   const chart = event.target instanceof Element ? event.target.closest("svg.chart") : null
   if (chart === null || !(event instanceof PointerEvent)) return undefined
@@ -233,7 +233,7 @@ const controls = (all: ReadonlyArray<Compared>, route: Route.Route): Child => {
   )
 }
 
-/** The metrics that pass the filter, under the choices of what they are drawn over; a metric's name leads to its curve, where it has one. */
+/** Charts of the metrics that match the filter, below the choice of axis. A metric's name links to its curve, if it has one. */
 export const draw = (
   all: ReadonlyArray<Compared>,
   route: Route.Route,

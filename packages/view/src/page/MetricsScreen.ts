@@ -1,4 +1,4 @@
-/** Every metric of the run, by section, over iterations, time, tokens or dollars. */
+/** All metrics of the run, by section, over iterations, time, tokens or dollars. */
 import * as Story from "@effect-rl/core/story/Story"
 import * as MetricSeries from "../story/MetricSeries.ts"
 import { empty } from "./Dom.ts"
@@ -6,7 +6,7 @@ import * as MetricGrid from "./MetricGrid.ts"
 import type * as Route from "./Route.ts"
 import { type Data, plain, type Screen, waiting } from "./Screen.ts"
 
-/** The series of a story that has so many records. */
+/** A story's series, valid for this number of records. */
 interface Made {
   readonly records: number
   readonly axis: MetricSeries.Axis
@@ -28,7 +28,10 @@ const seriesOf = (story: Story.Story<null>, axis: MetricSeries.Axis) => {
   return series
 }
 
-/** The curve of a metric in the lead of its run: outcomes stand beside the reward, and what is made of several metrics here alone. */
+/**
+ * The route to the metric's curve on the run's screen. An outcome leads to the main curve, which shows all outcomes. Undefined for token
+ * speeds, which only this screen shows.
+ */
 const leadOf = ({ run }: Route.Route) => ({ name, section }: MetricGrid.Compared): Route.Route | undefined =>
   section === MetricSeries.speed
     ? undefined

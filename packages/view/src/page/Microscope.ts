@@ -1,11 +1,11 @@
-/** Everything that is known of one token: who wrote it, how likely it was, and how hard the update pushes it. */
+/** Everything known about one token: its author, its likelihood, and its weight in the update. */
 import type * as Entry from "../story/Entry.ts"
 import { type Child, empty, h } from "./Dom.ts"
 import type { Route } from "./Route.ts"
 import { go } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
-/** Losses that can be looked through, in the field's names. */
+/** Losses that can be selected, by their standard names. */
 const losses = ["importance_sampling", "ppo", "cispo", "dro", "dppo", "icepop", "sapo", "topr_token"]
 
 const chooser = (route: Route): Child =>

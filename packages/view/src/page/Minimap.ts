@@ -1,4 +1,4 @@
-/** A turn from its first token to its last in one picture, and the ways to the places in it that one looks for. */
+/** An overview of a whole turn in one picture, with links to its important places. */
 import type * as Entry from "../story/Entry.ts"
 import { type Child, h } from "./Dom.ts"
 import type { Route } from "./Route.ts"
@@ -7,7 +7,7 @@ import { picture, svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 import * as TokenStrip from "./TokenStrip.ts"
 
-/** Where a member first differs from another one. */
+/** The first place at which a member differs from another member. */
 export interface Difference {
   readonly member: number
   readonly reward: number | null | undefined
@@ -15,7 +15,7 @@ export interface Difference {
   readonly token: number
 }
 
-/** The first token of a member that another one did not write: the one whose reward lies furthest from the member's. */
+/** The first token that differs from another member: the member whose reward differs most from this one's. */
 export const differenceOf = ({ members, rewards }: Entry.GroupView, index: number): Difference | undefined => {
   const ours = members[index]?.turns ?? []
   const others = members.flatMap((member, at) =>
@@ -32,14 +32,14 @@ export const differenceOf = ({ members, rewards }: Entry.GroupView, index: numbe
   return undefined
 }
 
-/** Shorter turns are in sight as a whole. */
+/** Minimum number of tokens for an overview; shorter turns are visible as a whole. */
 const shortest = 100
 
 const [width, height] = [960, 44]
 
 const mostBins = 240
 
-/** The surprise at which the picture ends: one in 400. */
+/** The largest surprise, in nats, on the picture's scale: a probability of 1 in 400. */
 const most = 6
 
 interface Bin {
@@ -58,7 +58,7 @@ const binsOf = ({ logprobs }: Entry.TurnView): ReadonlyArray<Bin> => {
   })
 }
 
-/** Bins that a value of the curve is the mean of: the surprise of one token says little of the entropy. */
+/** Number of bins over which the curve is averaged, because a single token's surprise says little about the entropy. */
 const smooth = 12
 
 const meansOf = (bins: ReadonlyArray<Bin>) =>
@@ -118,7 +118,7 @@ const named = (turn: Entry.TurnView, at: number) => {
   return `${piece === undefined ? String(turn.tokens[at]) : Text.token(piece.text)} ${probability(turn, at)}`
 }
 
-/** The overview of a turn that is longer than what one sees at once, with links to its places. */
+/** The overview of a turn that is too long to see at once, with links to its places. */
 export const draw = (props: Props): Child => {
   const { difference, index, route, turn } = props
   const { tokens: { length } } = turn

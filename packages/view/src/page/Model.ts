@@ -1,4 +1,4 @@
-/** The data of the page: fetches what a route needs, and asks for a redraw when something has arrived. */
+/** The page's data: fetches what a route needs, and requests a redraw when data arrives. */
 import * as Story from "@effect-rl/core/story/Story"
 import type { BrokenRun, Comparison, Findings, GroupView, LogTail, Regraded, RunLine, Stage } from "../story/Entry.ts"
 import type { Measures } from "../story/Measures.ts"
@@ -10,17 +10,17 @@ import type { Source } from "./Source.ts"
 
 export interface Model {
   readonly state: () => { readonly data: Data; readonly problem: string }
-  /** Shows the route. */
+  /** Opens a route. */
   readonly open: (route: Route.Route) => void
 }
 
-/** A value that is fetched for a key, and fetched again only for another key. */
+/** A value fetched for a key. It is fetched again only if the key changes. */
 interface Slot<A> {
   key: string
   value: A | undefined
 }
 
-/** What the newest audit of a run found, which stands until the next one is there. */
+/** The newest audit result of a run, kept until the next result arrives. */
 interface Audited {
   readonly run: string
   readonly stage: string
@@ -29,13 +29,16 @@ interface Audited {
 
 const nothingFound: Found = { hits: [], end: undefined }
 
-/** Many records may arrive between two frames. */
+/** Minimum milliseconds between redraws: many records may arrive in that time. */
 const frame = 100
 
-/** A run that writes nothing is drawn again, to say for how long; the list of runs is read again, as others may have begun. */
+/**
+ * Milliseconds after which a silent run is redrawn, to update the time since its last record. The list of runs is also read again, because
+ * new runs may have started.
+ */
 const calm = 5000
 
-/** What failed because the server did not answer is asked again after so many milliseconds. */
+/** Milliseconds before a request is retried that the server did not answer. */
 const untilNextTry = 3000
 
 export const make = (source: Source, draw: () => void): Model => {
@@ -78,7 +81,7 @@ export const make = (source: Source, draw: () => void): Model => {
     draw()
   }
 
-  /** The server answers again. */
+  /** Clears the message that the server is gone, once it responds again. */
   const recover = () => {
     if (problem === ServerSource.gone) problem = ""
   }
@@ -100,7 +103,7 @@ export const make = (source: Source, draw: () => void): Model => {
         readFindings(route)
         readMeasures(route)
         if (isFirst) draw()
-        // A transcript does not change: only levels that show the story are drawn again.
+        // Transcripts do not change, so only screens that show the story are redrawn.
         else if (route.at !== "group" && route.at !== "member") redraw()
       },
       onWritten: (now) => {
@@ -121,7 +124,10 @@ export const make = (source: Source, draw: () => void): Model => {
     })
   }
 
-  /** A value of another subject is dropped at once, an older one of the same subject when the new one is there. */
+  /**
+   * Fetches a value for a slot. A value about another subject is dropped at once; an older value about the same subject stays until the new
+   * value arrives.
+   */
   const fill = <A>(slot: Slot<A>, key: string, get: (() => Promise<A>) | undefined, isNew = true) => {
     if (slot.key === key) return
     slot.key = key
@@ -142,7 +148,7 @@ export const make = (source: Source, draw: () => void): Model => {
     fill(transcript, JSON.stringify([run, group, loss]), () => source.transcript({ run, sequence: group, loss }))
   }
 
-  /** Audits a run when it is opened, whenever it is twice as long as at the audit before, and when it has ended. */
+  /** Audits a run when it is opened, each time its length has doubled since the last audit, and when it has ended. */
   const readFindings = ({ run }: Route.Route) => {
     if (run === undefined || story === undefined || route.at !== "run") return
     const isLive = story.end === undefined && isWritten
@@ -161,7 +167,7 @@ export const make = (source: Source, draw: () => void): Model => {
     })
   }
 
-  /** Reads the transcripts of the whole run, once for the records that there are. */
+  /** Reads all of the run's transcripts, once per number of records. */
   const readMeasures = ({ at, run }: Route.Route) => {
     if (run === undefined || story === undefined || (at !== "rollouts" && at !== "problems")) return
     fill(
@@ -215,7 +221,7 @@ export const make = (source: Source, draw: () => void): Model => {
     else draw()
   }
 
-  /** Asks for what the route shows and is not here yet. */
+  /** Requests everything that the route shows and that is not loaded yet. */
   const read = (route: Route.Route) => {
     clearTimeout(retrying)
     if (route.at === "runs") readRuns().catch(report)

@@ -1,6 +1,6 @@
 /**
- * Curves over the iterations of a run, which are numbered from 1: pointing tells the values of an iteration, a click opens it, and dragging shows the part
- * of the run that was dragged over.
+ * Curves over a run's iterations, numbered from 1. The pointer shows an iteration's values, a click opens the iteration, and dragging zooms
+ * to a part of the run.
  */
 import { useMemo, useRef, useState } from "preact/hooks"
 import { type Child, h, part } from "./Dom.ts"
@@ -12,9 +12,9 @@ import { picture, svg } from "./Svg.ts"
 import * as Zoom from "./Zoom.ts"
 
 export interface Curve {
-  /** The class that colours it. */
+  /** The CSS class that colours the curve. */
   readonly shade: string
-  /** In order of their iterations. */
+  /** Sorted by iteration. */
   readonly points: ReadonlyArray<Series.Point>
 }
 
@@ -22,18 +22,18 @@ export interface Props {
   readonly label: string
   readonly size: Series.Size
   readonly curves: ReadonlyArray<Curve>
-  /** Points that are drawn as marks of their own. */
+  /** Points with their own marks. */
   readonly marked: ReadonlyArray<Series.Point>
   readonly marks: (scales: Series.Scales, options: Series.Options) => ReadonlyArray<Child>
-  /** Values that the axis always spans while the whole run is shown. */
+  /** Values that the axis always includes while the whole run is shown. */
   readonly least: ReadonlyArray<number>
-  /** The text shown for an iteration. */
+  /** Returns the text for an iteration. */
   readonly read: (iteration: number) => string
   readonly open?: (number: number) => void
   readonly legend: ReadonlyArray<Child>
-  /** Events that are marked on the axis. */
+  /** Events to mark on the axis. */
   readonly events?: ReadonlyArray<EventMarks.Mark>
-  /** Iterations that the axis spans also where they are not done yet. */
+  /** Number of planned iterations. The axis includes them before they are done. */
   readonly planned?: number
   readonly route: Route
 }
@@ -47,7 +47,7 @@ const optionsOf = ({ curves, least, marked, planned = 1, route }: Props): Series
   return { part: Zoom.part(route, last), isLog, least: isLog || !Zoom.isWhole(route) ? [] : least }
 }
 
-/** A curve as it is with its band or, where it is smoothed, the smooth curve over it. */
+/** A curve with its band or, if it is smoothed, with the smooth curve on top. */
 const curveShapes = ({ points, shade }: Curve, scales: Series.Scales, options: Series.Options, over = 1) => {
   const shown = Series.thinned(Series.inside(points, options))
   const line = (kind: string, points: ReadonlyArray<Series.Point>) =>
@@ -57,7 +57,7 @@ const curveShapes = ({ points, shade }: Curve, scales: Series.Scales, options: S
     : [svg("polygon", { class: `band ${shade}`, points: Series.band(shown, scales) }), line("curve", shown)]
 }
 
-/** The drawing without what follows the pointer, which moves more often than records arrive. */
+/** The drawing without the parts that follow the pointer, which moves more often than records arrive. */
 const drawingOf = (props: Props) => {
   const { curves, events = [], marked, marks, route, size } = props
   const options = optionsOf(props)
@@ -84,7 +84,7 @@ const nearestOf = (curves: ReadonlyArray<ReadonlyArray<Series.Point>>, iteration
   return found.toSorted((left, right) => Math.abs(left - iteration) - Math.abs(right - iteration))[0]
 }
 
-/** Pixels that a press may move and still be a click. */
+/** Maximum pixels between press and release for a click. */
 const still = 5
 
 interface Press {

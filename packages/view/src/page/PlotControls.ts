@@ -1,13 +1,13 @@
-/** How curves are shown: smoothed, on a log scale, and which part of the run. */
+/** Controls of curves: smoothing, the log scale, and the visible part of the run. */
 import { type Child, h } from "./Dom.ts"
 import type { Route } from "./Route.ts"
 import { go, link } from "./Screen.ts"
 import * as Zoom from "./Zoom.ts"
 
-/** Iterations that a smooth curve takes the mean of. */
+/** Choices for the number of iterations in a smoothed curve's mean. */
 const lengths = [1, 5, 20, 100]
 
-/** The choice of how many iterations a curve is the mean of. */
+/** The control that chooses the number of iterations in the mean. */
 export const smoothing = (route: Route): Child =>
   h(
     "label",
@@ -48,6 +48,6 @@ const part = (route: Route): Child =>
     ? h("span", {}, "drag to zoom")
     : link(Zoom.whole(route), "whole run (0)")
 
-/** After what else is chosen of the curves. */
+/** All controls, after the given additional choices. */
 export const draw = (route: Route, ...choices: ReadonlyArray<Child>): Child =>
   h("p", { class: "controls" }, ...choices, smoothing(route), scale(route), part(route))

@@ -1,19 +1,19 @@
-/** The problems of a run, each with what became of it over iterations and evaluations. */
+/** A run's problems with their results over iterations and evaluations. */
 import * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
 import type { Measures, Problem } from "../story/Measures.ts"
 
-/** The attempts at a problem in one iteration, or in one measurement of an evaluator. */
+/** The attempts at a problem in one iteration or one evaluation. */
 export interface Attempted {
   readonly group: Entry.Group
-  /** Mean over the members that finished. */
+  /** Mean reward over the members that finished. */
   readonly mean: number
-  /** Members with a good reward, of those that finished. */
+  /** Number of finished members with a good reward. */
   readonly good: number
   readonly members: number
 }
 
-/** What became of a problem. */
+/** How a problem's results developed over its attempts. */
 export type Kind = "never solved" | "became worse" | "flaky" | "became better" | "always solved" | "solved at times"
 
 export const kinds: ReadonlyArray<Kind> = [
@@ -27,12 +27,12 @@ export const kinds: ReadonlyArray<Kind> = [
 
 export interface ProblemRow {
   readonly problem: Problem
-  /** Groups of training, oldest first. */
+  /** Training attempts, oldest first. */
   readonly trained: ReadonlyArray<Attempted>
-  /** Measurements of the chosen evaluator, oldest first. */
+  /** Attempts in evaluations by the chosen evaluator, oldest first. */
   readonly measured: ReadonlyArray<Attempted>
   readonly kind: Kind
-  /** The mean reward of the newest attempts less that of the first ones; null where it was attempted once. */
+  /** The newest attempts' mean reward minus the first attempts'; null if there was only one. */
   readonly change: number | null
 }
 
@@ -47,7 +47,7 @@ const attempted = (group: Entry.Group): Attempted | undefined => {
   }
 }
 
-/** How often the better half of a problem's attempts turned into the worse half, or back. */
+/** How often a problem's attempts changed between mostly good and mostly bad. */
 const flips = (attempts: ReadonlyArray<Attempted>) =>
   attempts.filter(({ mean }, at) => {
     const before = attempts[at - 1]
@@ -59,7 +59,7 @@ const changeOf = (attempts: ReadonlyArray<Attempted>): number | null => {
   return first === undefined || last === undefined || first === last ? null : last.mean - first.mean
 }
 
-/** Flaky problems turned more than once; others are told by their first and newest attempts. */
+/** Flaky problems changed more than once; all others are classified by their first and newest attempts. */
 const kindOf = (attempts: ReadonlyArray<Attempted>): Kind => {
   if (attempts.every(({ good }) => good === 0)) return "never solved"
   if (attempts.every(({ good, members }) => good === members)) return "always solved"
@@ -75,8 +75,8 @@ const place = <A>(places: Map<number, Array<A>>, index: number, one: A) => {
 }
 
 /**
- * The problems that were attempted, in the order of their first attempts. Measurements of the evaluator tell what became of a problem; where
- * there are none, the attempts in training do.
+ * The attempted problems, in the order of their first attempts. A problem's results come from the evaluator's measurements, or from
+ * training if there are none.
  */
 export const of = (
   story: Story.Story<null>,
@@ -101,6 +101,6 @@ export const of = (
   })
 }
 
-/** The evaluator that is looked at: the asked one, or the run's first. */
+/** The evaluator to show: the requested evaluator, or the run's first. */
 export const evaluatorOf = (story: Story.Story<null>, asked: string | undefined): string | undefined =>
   asked ?? Story.evaluators(story)[0]

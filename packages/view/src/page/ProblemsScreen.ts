@@ -1,4 +1,4 @@
-/** The problems of a run over its iterations and evaluations: never solved, became worse, flaky. */
+/** The run's problems over iterations and evaluations, such as unsolved, regressed and flaky problems. */
 import * as Story from "@effect-rl/core/story/Story"
 import { cell, type Child, empty, h, numberCell, panel, sortableTable } from "./Dom.ts"
 import * as FilterFields from "./FilterFields.ts"
@@ -11,7 +11,7 @@ import * as Text from "./Text.ts"
 
 type Row = ProblemRows.ProblemRow
 
-/** Rows that are shown at first, and more with each step. */
+/** Number of rows shown at first, and added with each step. */
 const step = 100
 
 /** The newest attempts at the problem. */

@@ -1,16 +1,16 @@
 /**
- * What a model or a person wrote, set as Markdown is read. Its marks stay where they are, only fainter: every character is shown, in a
- * text node, and what is copied is what was written.
+ * Text formatted as Markdown. Markdown marks stay in place but are fainter: every character is shown in a text node, so copied text equals
+ * the original.
  */
 import { type Child, h } from "./Dom.ts"
 
-/** Longer lines are shown as they are. */
+/** Longer lines are shown unformatted. */
 const longestLine = 4000
 
 const marked = (shade: string, mark: string, ...inner: ReadonlyArray<Child>): Child =>
   h("span", { class: shade }, h("span", { class: "mark" }, mark), ...inner, h("span", { class: "mark" }, mark))
 
-/** Code, strong and emphasised text. A star between two letters or digits multiplies them. */
+/** Inline code, strong and emphasised text. A star between two letters or digits is a multiplication sign. */
 const inlines =
   /(?<ticks>`+)(?<code>[^`\n]+)\k<ticks>(?!`)|(?<![\p{L}\p{N}*])(?<strong>\*\*)(?=\S)(?<bold>[^*\n]+?)(?<=\S)\*\*(?![\p{L}\p{N}*])|(?<![\p{L}\p{N}*])(?<star>\*)(?=\S)(?<slanted>[^*\n]+?)(?<=\S)\*(?![\p{L}\p{N}*])/gu
 
@@ -47,7 +47,7 @@ const lineOf = (line: string): Child => {
   return block(shade, h("span", { class: "mark" }, mark), ...inline(rest))
 }
 
-/** The text in elements whose texts together are the text. */
+/** Elements for a text. Their text contents, concatenated, equal the text. */
 export const nodes = (text: string): ReadonlyArray<Child> => {
   let isFenced = false
   return linesOf(text).map((line) => {

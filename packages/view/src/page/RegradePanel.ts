@@ -1,4 +1,4 @@
-/** The iteration under another rule of credit: which groups and members would have another advantage. */
+/** The iteration under another credit rule: which groups' and members' advantages would change. */
 import type * as NamedCredit from "@effect-rl/core/learn/NamedCredit"
 import * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
@@ -7,7 +7,7 @@ import type * as Route from "./Route.ts"
 import { type Data, go, link } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
-/** Rules that need no options, in the field's names. */
+/** Credit rules that need no options, by their standard names. */
 const rules: Readonly<Record<NamedCredit.Complete, string>> = {
   centered: "reward − mean (Dr. GRPO)",
   leave_one_out: "leave one out (RLOO)",

@@ -1,4 +1,4 @@
-/** A turn as it was written, token by token. */
+/** Replays a turn token by token. */
 import { useEffect, useMemo, useState } from "preact/hooks"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, h, part } from "./Dom.ts"
@@ -6,17 +6,17 @@ import * as Text from "./Text.ts"
 
 interface Props {
   readonly turns: ReadonlyArray<Entry.TurnView>
-  /** How long the group took; tokens are spread evenly over it where their turns were not timed. */
+  /** The group's duration in milliseconds. If its turns were not timed, tokens are spread evenly over it. */
   readonly milliseconds: number
 }
 
-/** When each token was there, in milliseconds since the first prompt. */
+/** When each token was sampled, in milliseconds since the first prompt. */
 interface Schedule {
   readonly at: ReadonlyArray<number>
   readonly isTimed: boolean
 }
 
-/** Every token takes some time, even in a turn that took none. */
+/** The minimum time per token, also in turns that took no time. */
 const instant = 0.001
 
 const schedule = ({ milliseconds, turns }: Props): Schedule => {

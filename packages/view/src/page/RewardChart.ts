@@ -1,4 +1,4 @@
-/** Mean reward of each iteration with its standard error, and held-out evaluations, as a picture to click on. */
+/** A chart of the mean reward per iteration with its standard error, and of held-out evaluations. Clicking opens an iteration. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
 import {
   type Evaluation,
@@ -19,7 +19,7 @@ import * as Series from "./Series.ts"
 import { svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 
-/** At the place of its number, counted from 1: an evaluation lies at the number of iterations before it. */
+/** The point at the iteration's number, counted from 1. An evaluation is drawn at the number of iterations before it. */
 export const rewardOf = ({ index, updated }: Iteration<null>): ReadonlyArray<Series.Point> => {
   const reward = updated?.reward
   if (reward === undefined || reward.mean === null) return []
@@ -27,7 +27,7 @@ export const rewardOf = ({ index, updated }: Iteration<null>): ReadonlyArray<Ser
   return [{ iteration: index + 1, value: reward.mean, low: reward.mean - error, high: reward.mean + error }]
 }
 
-/** A score and a reward share the axis only where a right answer earns about 1. */
+/** The point of an evaluation's score. A score shares the reward's axis only if a right answer earns about 1. */
 export const scoreOf = ({ evaluated, iteration }: Evaluation<null>): ReadonlyArray<Series.Point> => {
   const { reward, score } = evaluated ?? {}
   const mean = reward?.mean ?? undefined
@@ -51,10 +51,10 @@ const rewardDot = ({ iteration, value }: Series.Point, { x, y }: Series.Scales, 
   })
 }
 
-/** Most iterations that are drawn as single dots; more dots would hide the line. */
+/** Maximum number of iterations drawn with dots; more dots would hide the line. */
 const mostDots = 150
 
-/** The reward and the evaluations of an iteration as text. */
+/** An iteration's reward and evaluations, as text. */
 const reading =
   (rewards: ReadonlyArray<Series.Point>, measured: ReadonlyArray<Evaluation<null>>) => (iteration: number): string => {
     const reward = Series.nearest(rewards, iteration)

@@ -1,4 +1,4 @@
-/** The distribution of the members' rewards; a click on a bar shows only groups with such a member. */
+/** The distribution of members' rewards. Clicking a bar filters the groups to those with such a member. */
 import type * as Entry from "../story/Entry.ts"
 import { type Child, empty, h } from "./Dom.ts"
 import type * as Route from "./Route.ts"
@@ -16,7 +16,7 @@ const mostBars = 12
 const known = (groups: ReadonlyArray<Entry.Group>) =>
   groups.flatMap(({ rewards }) => rewards.filter((reward) => reward !== null))
 
-/** A bar for each reward where there are few different ones, otherwise for equal ranges. */
+/** One bar per reward if there are few different rewards, otherwise bars for equal ranges. */
 const barsOf = (rewards: ReadonlyArray<number>): ReadonlyArray<Bar> => {
   const values = [...new Set(rewards)].toSorted((left, right) => left - right)
   const count = (low: number, high: number) => rewards.filter((reward) => reward >= low && reward <= high).length

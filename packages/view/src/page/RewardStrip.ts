@@ -1,4 +1,4 @@
-/** The rewards of a group on an axis: a bar at each reward, as high as the share of the members that earned it. */
+/** A group's rewards on an axis. The height of the bar at a reward is the share of members that earned it. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
 import type * as Entry from "../story/Entry.ts"
 import { svg } from "./Svg.ts"
@@ -8,7 +8,7 @@ const strip = { width: 220, height: 24, margin: 6, bar: 7, axis: 21 }
 
 export type Extent = readonly [low: number, high: number]
 
-/** Lowest and highest reward, at least from 0 to 1. */
+/** The lowest and highest reward; always includes 0 and 1. */
 export const extent = (groups: ReadonlyArray<Entry.Group>): Extent => {
   let [low, high] = [0, 1]
   for (const { rewards } of groups) {
@@ -21,7 +21,7 @@ export const extent = (groups: ReadonlyArray<Entry.Group>): Extent => {
   return [low, high]
 }
 
-/** The members of each reward, by their indices. */
+/** Member indices by reward. */
 const byReward = (rewards: ReadonlyArray<number | null>): ReadonlyMap<number, ReadonlyArray<number>> => {
   const found = new Map<number, Array<number>>()
   for (const [member, reward] of rewards.entries()) {
@@ -33,7 +33,7 @@ const byReward = (rewards: ReadonlyArray<number | null>): ReadonlyMap<number, Re
   return found
 }
 
-/** Whether a reward earns an advantage in its group: colours only repeat what the place shows. */
+/** Whether the reward is above or below the group's mean. The colour repeats what the position shows. */
 const side = (reward: number, mean: number) => reward > mean ? "above" : reward < mean ? "below" : "even"
 
 const bars = (rewards: ReadonlyArray<number | null>, [low, high]: Extent) => {

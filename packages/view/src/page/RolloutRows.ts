@@ -1,4 +1,4 @@
-/** The rollouts of a run as rows of one table. */
+/** A run's rollouts as rows of one table. */
 import * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
 import type { Measures } from "../story/Measures.ts"
@@ -12,10 +12,10 @@ export interface RolloutRow {
   readonly advantage: number | null
   readonly tokens: number | null
   readonly turns: number | null
-  /** How it ended; null where the member was dropped. */
+  /** The stop reason; null if the member was dropped. */
   readonly stop: string | null
   readonly training: string
-  /** Iterations between the weights it was begun with and its update; null where it was not credited. */
+  /** Iterations between the weights with which the rollout began and its update; null if it was not credited. */
   readonly staleness: number | null
   /** The chosen measure. */
   readonly measure: number | null
@@ -45,7 +45,7 @@ const rowsOf = (story: Story.Story<null>, group: Entry.Group, at: number, measur
   }))
 }
 
-/** The rows of a story that has so many records. */
+/** A story's rows, valid for this number of records. */
 interface Made {
   readonly records: number
   readonly measures: Measures | undefined
@@ -53,10 +53,10 @@ interface Made {
   readonly rows: ReadonlyArray<RolloutRow>
 }
 
-/** The newest rows of each story, which is drawn far more often than they change. */
+/** The newest rows of each story. They are cached, because drawing is far more frequent than changes. */
 const made = new WeakMap<Story.Story<null>, Made>()
 
-/** Every rollout of the run, training and evaluations, in the order in which their groups ended. */
+/** All rollouts of the run, from training and evaluations, in the order in which their groups ended. */
 export const of = (
   story: Story.Story<null>,
   measures: Measures | undefined,
@@ -77,13 +77,13 @@ const isBetween = (value: number | null, low: number | undefined, high: number |
   (low ?? high) === undefined ||
   (value !== null && (low === undefined || value >= low) && (high === undefined || value <= high))
 
-/** Training groups in place of those of an evaluator. */
+/** The filter value for training groups, instead of an evaluator's name. */
 export const trainingOnly = "training"
 
 const isOf = ({ evaluator }: Entry.Group, source: string | undefined) =>
   source === undefined || (evaluator ?? trainingOnly) === source
 
-/** Whether the rollout has all that the route asks for. */
+/** Whether the rollout matches all filters of the route. */
 export const isShown = (
   { group, measure, reward, staleness, stop, tokens, training }: RolloutRow,
   { above, high, least, low, most, outcome, source, stale, stop: asked, tag, training: trained }: Route

@@ -1,4 +1,4 @@
-/** The rollouts of the whole run in one table, to sort and to filter. */
+/** All rollouts of the run in one table with sorting and filters. */
 import * as Story from "@effect-rl/core/story/Story"
 import { cell, type Child, empty, h, numberCell, panel, sortableTable } from "./Dom.ts"
 import * as FilterFields from "./FilterFields.ts"
@@ -10,7 +10,7 @@ import * as Text from "./Text.ts"
 
 type Row = RolloutRows.RolloutRow
 
-/** Rows that are shown at first, and more with each step. */
+/** Number of rows shown at first, and added with each step. */
 const step = 100
 
 const choiceOf = (route: Route.Route, { group: { evaluator, iteration, sequence }, member }: Row): Choice => ({
@@ -65,7 +65,7 @@ const row = (one: Row, route: Route.Route) => {
   )
 }
 
-/** The measure of a transcript that stands in a column of its own. */
+/** Chooses the transcript measure that has its own column. */
 const measureField = ({ measures, route }: Data): Child => {
   const names = measures?.names ?? (route.metric === undefined ? [] : [route.metric])
   return FilterFields.select("measure", route.metric, names, (metric) => ({
@@ -117,7 +117,7 @@ const filters = (data: Data, story: Story.Story<null>, rows: ReadonlyArray<Row>)
   )
 }
 
-/** The rows that pass, in the asked order, as long as nothing changes: a hundred thousand are not sorted for every key. */
+/** The rows that match, sorted. They are cached, so a hundred thousand rows are not sorted again for every key press. */
 let last: { readonly rows: ReadonlyArray<Row>; readonly key: string; readonly passing: ReadonlyArray<Row> } | undefined
 
 const passingOf = (rows: ReadonlyArray<Row>, route: Route.Route): ReadonlyArray<Row> => {

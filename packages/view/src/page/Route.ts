@@ -1,4 +1,4 @@
-/** The view of the page, encoded in the address after `#`: a link leads to the same view. */
+/** The page's view, encoded in the address after `#`, so a link opens the same view. */
 
 import * as MetricSeries from "../story/MetricSeries.ts"
 
@@ -14,67 +14,67 @@ export type Level =
   | "search"
   | "compare"
 
-/** How tokens are coloured. */
+/** The value by which tokens are coloured. */
 export type Colour = "logprob" | "advantage" | "gap" | "mask"
 
-/** `at` is the open level; the other fields lead there, say what is selected below it, or how it is shown. */
+/** `at` is the open screen. The other fields identify what it shows, what is selected on it, and how it is shown. */
 export interface Route {
   readonly at: Level
   readonly run?: string | undefined
-  /** Runs that are compared with the run. */
+  /** Runs to compare with the run. */
   readonly others?: ReadonlyArray<string> | undefined
-  /** The evaluator whose groups are shown in place of the training groups. */
+  /** The evaluator whose groups are shown instead of training groups. */
   readonly evaluator?: string | undefined
-  /** As records count, from 0; with an evaluator, the iterations that were done before its measurement. Addresses count from 1. */
+  /** Counted from 0, as in records; with an evaluator, the number of iterations before its measurement. Addresses count from 1. */
   readonly iteration?: number | undefined
   /** Sequence number of the group's record. */
   readonly group?: number | undefined
   readonly member?: number | undefined
-  /** Turn and token under the microscope. */
+  /** The turn and token under the microscope. */
   readonly turn?: number | undefined
   readonly token?: number | undefined
-  /** Exact tokens in place of texts. */
+  /** Shows exact tokens instead of texts. */
   readonly tokens?: boolean | undefined
   readonly colour?: Colour | undefined
-  /** The loss under the microscope in place of the run's. */
+  /** The loss under the microscope, instead of the run's loss. */
   readonly loss?: string | undefined
-  /** Only groups with this verdict, tag and outcome are shown. */
+  /** Filters groups by verdict, tag and outcome. */
   readonly show?: string | undefined
   readonly tag?: string | undefined
   readonly outcome?: string | undefined
-  /** Only groups with this verdict of an update are shown. */
+  /** Filters groups by what the update did with them. */
   readonly training?: string | undefined
-  /** Only groups with a member that stopped so, or whose reward or tokens lie in the range, are shown. */
+  /** Filters groups to those with a member that has this stop reason, or a reward or token count in the range. */
   readonly stop?: string | undefined
   readonly low?: number | undefined
   readonly high?: number | undefined
   readonly least?: number | undefined
   readonly most?: number | undefined
-  /** The column that a table is sorted by, with a minus where its greatest value comes first. */
+  /** The column by which a table is sorted; a leading minus sorts in descending order. */
   readonly sort?: string | undefined
-  /** What the curves of all metrics are drawn over, in place of iterations. */
+  /** The axis of the metric charts; iterations if undefined. */
   readonly axis?: MetricSeries.Axis | undefined
-  /** Words that the runs of the list, or the metrics, have to have. */
+  /** Words that runs or metrics must contain. */
   readonly filter?: string | undefined
-  /** Runs that differ in their seeds alone stand together. */
+  /** Groups runs that differ only in their seeds. */
   readonly seeds?: boolean | undefined
-  /** Only rollouts of training, or of this evaluator, are shown. */
+  /** Shows only training rollouts, or only this evaluator's. */
   readonly source?: string | undefined
-  /** Only rollouts whose measure, or whose staleness, is at least this. */
+  /** The minimum measure or staleness of shown rollouts. */
   readonly above?: number | undefined
   readonly stale?: number | undefined
-  /** Rows that are shown at most. */
+  /** Maximum number of rows. */
   readonly count?: number | undefined
-  /** The text that is searched for. */
+  /** The text to search for. */
   readonly text?: string | undefined
-  /** Another rule of credit, to see what it would change. */
+  /** Another credit rule, to show what it would change. */
   readonly rule?: string | undefined
-  /** The metric whose curve is shown in place of the reward's, or the measure that stands in a column of the rollouts. */
+  /** The metric whose curve replaces the reward's, or the measure with its own column in the table of rollouts. */
   readonly metric?: string | undefined
-  /** The part of the run that curves show. */
+  /** The first iteration of the part that curves show; `to` is the last. */
   readonly from?: number | undefined
   readonly to?: number | undefined
-  /** Iterations that smooth curves take the mean of. */
+  /** Number of iterations over which smoothed curves average. */
   readonly smooth?: number | undefined
   readonly log?: boolean | undefined
 }
@@ -104,7 +104,7 @@ const whole = (text: string | null) => {
   return value !== undefined && Number.isInteger(value) ? value : undefined
 }
 
-/** How an address counts the iteration: from 1, as people do. What an evaluator measured is already numbered by the iterations done before it. */
+/** Iterations count from 1 in addresses. An evaluator's measurement is numbered by the iterations before it, so it counts from 0. */
 const first = (evaluator: string | null | undefined) => (evaluator === null || evaluator === undefined ? 1 : 0)
 
 const iterationOf = (fields: URLSearchParams) => {
@@ -179,10 +179,10 @@ const noFilter = {
   most: undefined
 }
 
-/** The route with every group shown. */
+/** The route without group filters. */
 export const unfiltered = (route: Route): Route => ({ ...route, ...noFilter })
 
-/** The level above; what was open stays selected there. */
+/** The route to the level above. What was open stays selected. */
 export const up = (route: Route): Route => {
   switch (route.at) {
     case "member":

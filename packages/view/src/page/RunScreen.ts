@@ -1,4 +1,4 @@
-/** One run: its learning curve, health, cost and present activity. */
+/** One run: its learning curve, health, cost and current activity. */
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
 import * as AuditPanel from "./AuditPanel.ts"
@@ -47,7 +47,7 @@ const row = (lead: string | undefined, { groups, index, tally, updated }: Story.
   )
 }
 
-/** A row of a program without groups. */
+/** An iteration's row for a program without groups. */
 const plainRow = (name: string, { index, updated }: Story.Iteration<null>, route: Route) => {
   const choice = choiceOf(route, index)
   return choosable(
@@ -74,17 +74,17 @@ const headings = (lead: string | undefined) => [
   "updates"
 ]
 
-/** Whether a program samples groups: until its first iteration is done, each may. */
+/** Whether the program samples groups. Until its first iteration is done, any program may. */
 const isGrouped = (story: Story.Story<null>) =>
   Diagnosis.training(story) === undefined || Story.iterations(story).some(({ groups }) => groups.length > 0)
 
-/** The metric that training is measured by where it is not the reward. */
+/** The main training metric, if it is not the reward. */
 const leadOf = (story: Story.Story<null>): string | undefined => {
   const name = Diagnosis.training(story)?.name
   return name === "reward" ? undefined : name
 }
 
-/** What updates made of the groups of the run: how many they trained on, and how many they left out, by the reason. */
+/** How many of the run's groups updates trained on, and how many they left out, by reason. */
 const updateFacts = (story: Story.Story<null>): Child => {
   const counts = new Map<string, number>()
   for (const { verdict } of story.credits.values()) {
@@ -98,7 +98,7 @@ const updateFacts = (story: Story.Story<null>): Child => {
   )
 }
 
-/** Rows before and after the selected one that are shown. */
+/** Number of rows shown before and after the selected row. */
 const around = 10
 
 const iterationTable = (
@@ -125,7 +125,7 @@ const iterationTable = (
   )
 }
 
-/** The held-out loss or margin of an evaluation. */
+/** An evaluation's held-out loss or margin. */
 const inNats = ({ evaluated }: Story.Evaluation<null>): Diagnosis.Reading | undefined => {
   const reading = evaluated === undefined ? undefined : Diagnosis.reading(evaluated)
   return reading?.unit === "nats" ? reading : undefined

@@ -1,4 +1,4 @@
-/** The run at a glance: activity, progress, reward, cost. */
+/** A summary of the run: activity, progress, reward, cost. */
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
 import * as Spending from "../story/Spending.ts"
@@ -11,7 +11,7 @@ import * as Verdict from "./Verdict.ts"
 const tile = (label: string, value: string, more = "") =>
   h("div", { class: "tile" }, h("dt", {}, label), h("dd", {}, value), h("dd", { class: "more" }, more))
 
-/** The newest reward or, in a program that is trained by something else, its loss, its margin or its divergence from a teacher. */
+/** The newest reward; for programs with another training measure, its loss, margin or divergence from a teacher. */
 const rewardTile = (story: Story.Story<null>) => {
   const measure = Diagnosis.training(story)
   if (measure !== undefined && measure.name !== "reward") {
@@ -76,7 +76,7 @@ const progressTile = ({ isWritten }: Data, story: Story.Story<null>) => {
   )
 }
 
-/** Signs without a range say nothing. */
+/** The health signs that are out of range. Signs without a range are excluded. */
 const signsTile = ({ signs }: Diagnosis.Diagnosis) => {
   const ranged = signs.filter(({ isHealthy }) => isHealthy !== undefined)
   const outside = ranged.filter(({ isHealthy }) => isHealthy === false)

@@ -1,4 +1,4 @@
-/** The list of runs: one line a run, newest first, unless the address asks for another order. */
+/** The list of runs: one line per run, newest first unless the address requests another order. */
 import type { BrokenRun, RunLine } from "../story/Entry.ts"
 import { cell, type Child, empty, h, numberCell, sortableTable } from "./Dom.ts"
 import * as FilterFields from "./FilterFields.ts"
@@ -9,7 +9,7 @@ import * as Sparkline from "./Sparkline.ts"
 import * as Text from "./Text.ts"
 import * as Verdict from "./Verdict.ts"
 
-/** Runs that can be compared at a time. */
+/** Maximum number of runs to compare. */
 export const mostCompared = 4
 
 const choice = ({ run }: { readonly run: string }, route: Route.Route): Choice => ({
@@ -17,7 +17,7 @@ const choice = ({ run }: { readonly run: string }, route: Route.Route): Choice =
   open: { at: "run", run }
 })
 
-/** The route with the run among those to compare, or no longer. */
+/** Adds the run to the runs to compare, or removes it. */
 export const toggled = (route: Route.Route, run: string): Route.Route => {
   const marked = route.others ?? []
   const others = marked.includes(run) ? marked.filter((other) => other !== run) : [...marked, run]
@@ -32,7 +32,7 @@ const mark = (route: Route.Route, run: string) =>
     onChange: () => go(toggled(route, run))
   })
 
-/** The path that all runs begin with, up to its last separator, is not repeated in each line. */
+/** The common path of all runs up to its last separator, which is not repeated in each line. */
 const sharedPath = (runs: ReadonlyArray<string>): string => {
   const [first = "", ...others] = runs
   const parts = first.split(/(?<=[\\/])/).slice(0, -1)
@@ -86,7 +86,7 @@ const broken = ({ error, run }: BrokenRun) =>
     h("td", { colspan: columns.length - 2, class: "bad wrapped" }, `cannot be read: ${Text.foreign(error)}`)
   )
 
-/** The words that a filter looks through, beside the words of its place. */
+/** The words that the filter searches, in addition to the path. */
 const wordsOf = (line: RunLine | BrokenRun): string =>
   ("error" in line ? [line.run, line.error] : [line.run, line.program, line.model, line.status, line.verdict.kind])
     .join(" ").toLowerCase()
@@ -99,7 +99,7 @@ interface Seeds {
   readonly lines: ReadonlyArray<RunLine>
 }
 
-/** Runs that differ in their seeds alone, in the order of the first of each. */
+/** Groups runs that differ only in their seeds, in the order of each group's first run. */
 const bySeeds = (lines: ReadonlyArray<RunLine>): ReadonlyArray<Seeds> => {
   const found = new Map<string, Array<RunLine>>()
   for (const line of lines) found.set(line.method, [...found.get(line.method) ?? [], line])
@@ -114,7 +114,7 @@ const spread = (values: ReadonlyArray<number>, show: (value: number) => string):
 
 const known = (values: ReadonlyArray<number | null>) => values.filter((value) => value !== null)
 
-/** The head of a group of seeds: how many, with the mean of each number and its least and greatest. */
+/** A seed group's heading: the number of seeds, and the mean, minimum and maximum of each number. */
 const seedsRow = ({ lines, method }: Seeds): Child => {
   const [first] = lines
   if (first === undefined || lines.length < 2) return undefined

@@ -1,4 +1,4 @@
-/** One level of the page: what it shows, and the things on it that the keyboard walks through. */
+/** A screen of the page: its content, and the choices that the keyboard can walk through. */
 import type { Story } from "@effect-rl/core/story/Story"
 import type {
   BrokenRun,
@@ -17,27 +17,27 @@ import type { MetricSeries } from "../story/MetricSeries.ts"
 import { type Child, empty, h, type View } from "./Dom.ts"
 import * as Route from "./Route.ts"
 
-/** The hits of a search so far. */
+/** Search hits so far. */
 export interface Found {
   readonly hits: ReadonlyArray<Hit>
   /** Undefined until the search is finished. */
   readonly end: Searched | undefined
 }
 
-/** The data to show; undefined fields are not read yet. */
+/** The data to show; undefined fields are not loaded yet. */
 export interface Data {
   readonly route: Route.Route
-  /** The runs are read from their folders, as opposed to the ones in an exported page. */
+  /** Whether the runs are read from their folders rather than from an exported page. */
   readonly isLive: boolean
   readonly runs: ReadonlyArray<RunLine | BrokenRun> | undefined
   readonly story: Story<null> | undefined
-  /** A process writes the run. */
+  /** Whether a process is writing the run. */
   readonly isWritten: boolean
-  /** What an audit found in the run. */
+  /** The findings of the run's audit. */
   readonly findings: Findings | undefined
   /** The measures of the run's rollouts. */
   readonly measures: Measures | undefined
-  /** The stages of the pipeline that the run belongs to. */
+  /** The stages of the run's pipeline. */
   readonly stages: ReadonlyArray<Stage> | undefined
   /** The end of the run's log. */
   readonly log: LogTail | undefined
@@ -46,12 +46,12 @@ export interface Data {
   readonly found: Found
   readonly regraded: Regraded | undefined
   readonly comparison: Comparison | undefined
-  /** The metrics of the runs of the comparison, in their order. */
+  /** The metrics of the compared runs, in their order. */
   readonly comparedMetrics: ReadonlyArray<ReadonlyArray<MetricSeries>> | undefined
   readonly now: number
 }
 
-/** Something that can be selected on this level, and opened. */
+/** Something that can be selected and opened on a screen. */
 export interface Choice {
   readonly select: Route.Route
   readonly open: Route.Route
@@ -61,16 +61,16 @@ export interface Screen {
   readonly title: string
   readonly body: ReadonlyArray<Child>
   readonly choices: ReadonlyArray<Choice>
-  /** Index of the selected choice; -1 where nothing is selected. */
+  /** Index of the selected choice; -1 if none is selected. */
   readonly selected: number
-  /** The screen only says that data are being read. */
+  /** Whether the screen only reports that data is loading. */
   readonly isWaiting?: boolean
 }
 
-/** A level whose run or transcript is not read yet. */
+/** A screen whose run or transcript is not loaded yet. */
 export const waiting = (title: string, text: string): Screen => ({ ...plain(title, empty(text)), isWaiting: true })
 
-/** A level on which nothing can be chosen. */
+/** A screen without choices. */
 export const plain = (title: string, ...body: ReadonlyArray<Child>): Screen => ({
   title,
   body,
@@ -85,7 +85,7 @@ export const go = (route: Route.Route) => {
 const isControl = (target: EventTarget | null) =>
   target instanceof Element && target.closest("a, button, input, select, summary") !== null
 
-/** A row, or another element, that opens its choice when it is clicked anywhere. A link in it does the same for the keyboard. */
+/** A row or another element that opens its choice when it is clicked. A link inside does the same for the keyboard. */
 export const choosable = (
   tag: "tr" | "article",
   { open }: Choice,

@@ -1,4 +1,4 @@
-/** The places of a text in the transcripts of a run. */
+/** The hits of a text search in a run's transcripts. */
 import type { Hit } from "../story/Entry.ts"
 import * as Hits from "../story/Hits.ts"
 import { cell, type Child, empty, h, panel, table } from "./Dom.ts"

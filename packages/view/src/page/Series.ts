@@ -1,4 +1,4 @@
-/** Points of a curve, and the scales that put them on a picture. */
+/** Points of a curve, and scales that map them to a picture. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
 import { svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
@@ -23,9 +23,9 @@ export interface Size {
 export interface Scales {
   readonly x: (iteration: number) => number
   readonly y: (value: number) => number
-  /** The iteration at a place of the picture. */
+  /** The iteration at a horizontal position. */
   readonly iterationAt: (x: number) => number
-  /** Values and iterations that the axes name. */
+  /** Values at which the axis has labels. */
   readonly values: ReadonlyArray<number>
   readonly iterations: ReadonlyArray<number>
 }
@@ -33,7 +33,7 @@ export interface Scales {
 export interface Options {
   readonly part: Part
   readonly isLog: boolean
-  /** The axis of values has at least these. */
+  /** Values that the axis must include. */
   readonly least: ReadonlyArray<number>
 }
 
@@ -57,7 +57,7 @@ interface Axis {
 
 const linearAxis = (low: number, high: number): Axis => {
   const step = niceStep(high > low ? high - low : Math.abs(low) || 1)
-  // Values a little beyond a label do not widen the axis by a whole step.
+  // Values slightly beyond a label do not extend the axis by a whole step.
   const fine = step / 5
   const [bottom, top] = [Math.floor(low / fine) * fine, Math.ceil(high / fine) * fine]
   const widened = top > bottom ? top : bottom + step
@@ -85,7 +85,7 @@ const logAxis = (low: number, high: number): Axis => {
 
 const valueAxis = (points: ReadonlyArray<Point>, { isLog, least }: Options): Axis => {
   const [from, to] = [Math.min(...least), Math.max(...least)]
-  // A band that reaches beyond what the values themselves never leave, as beyond rewards from 0 to 1, is cut there.
+  // A band is cut at limits that the values themselves do not cross, such as 0 and 1 for rewards.
   const isInside = points.every(({ value }) => value >= from && value <= to)
   let [low, high] = [from, to]
   for (const point of points) {
@@ -125,11 +125,11 @@ export const axes = ({ iterations, values, x, y }: Scales, size: Size) => [
   svg("text", { class: "tick", x: size.left, y: size.height - 6 }, "iteration")
 ]
 
-/** The points of a part of the run that the scale can show. */
+/** The points in the visible part of the run that the scale can show. */
 export const inside = (points: ReadonlyArray<Point>, { isLog, part: { from, to } }: Options): ReadonlyArray<Point> =>
   points.filter(({ iteration, value }) => iteration >= from && iteration <= to && (!isLog || value > 0))
 
-/** The mean of each point and of those before it, `over` points in all. */
+/** Each point's mean with the points before it, over at most `over` points. */
 export const smoothed = (points: ReadonlyArray<Point>, over: number): ReadonlyArray<Point> => {
   let sum = 0
   return points.map(({ iteration, value }, at) => {
@@ -139,7 +139,7 @@ export const smoothed = (points: ReadonlyArray<Point>, over: number): ReadonlyAr
   })
 }
 
-/** Points that a picture of some hundred pixels can show: neighbours are joined to their mean, lowest and highest value. */
+/** The points thinned to at most `most`: neighbours are merged into their mean, minimum and maximum. */
 export const thinned = (points: ReadonlyArray<Point>, most = 400): ReadonlyArray<Point> => {
   if (points.length <= most) return points
   const each = Math.ceil(points.length / most)
@@ -154,7 +154,7 @@ export const thinned = (points: ReadonlyArray<Point>, most = 400): ReadonlyArray
   })
 }
 
-/** The point nearest to the iteration; points are in order. */
+/** The point nearest to the iteration; `points` must be sorted. */
 export const nearest = (points: ReadonlyArray<Point>, iteration: number): Point | undefined => {
   let [low, high] = [0, points.length - 1]
   while (low < high) {
@@ -172,7 +172,7 @@ const at = ({ x, y }: Scales, iteration: number, value: number) => `${x(iteratio
 export const line = (points: ReadonlyArray<Point>, scales: Scales) =>
   points.map(({ iteration, value }) => at(scales, iteration, value)).join(" ")
 
-/** The outline of the range around the points. */
+/** The outline of the band around the points. */
 export const band = (points: ReadonlyArray<Point>, scales: Scales) =>
   [
     ...points.map(({ high, iteration }) => at(scales, iteration, high)),

@@ -1,8 +1,8 @@
-/** Runs from the server that the page came from. */
+/** Reads runs from the page's server. */
 import type { Entry } from "../story/Entry.ts"
 import type { Source } from "./Source.ts"
 
-/** Advice for a page whose server has ended, as that of `train --view` does with its run. */
+/** Advice for a page whose server has stopped, for example because `train --view` stops its server with its run. */
 export const gone =
   "The server of this page does not answer: what is shown may be old. To see runs again: effect-rl view FOLDER"
 
@@ -13,10 +13,10 @@ const answerOf = (url: string, signal: AbortSignal | undefined) =>
     throw signal?.aborted === true ? error : new Error(gone)
   })
 
-/** Milliseconds after which a quick answer does not come any more: a server that begins may take a request that it never answers. */
+/** Milliseconds to wait for a quick response. A server that is starting may accept a request and never answer it. */
 const longestWait = 20_000
 
-/** The beginning of an answer that is quick; however long the rest of it takes. */
+/** Fetches a URL and fails if the response does not begin in time. Its body may take longer. */
 const quickly = (url: string) => {
   const ending = new AbortController()
   const timer = setTimeout(() => ending.abort(new Error(gone)), longestWait)
@@ -27,7 +27,7 @@ const get = async (url: string, signal?: AbortSignal) => told(await answerOf(url
 
 const told = async (response: Response) => {
   if (response.ok) return response
-  // A server that begins or ends says so without a reason.
+  // A server that is starting or stopping responds with 503 and no reason.
   if (response.status === 503) throw new Error(gone)
   const { error }: { readonly error?: string } = await response.json()
   throw new Error(error ?? `the server answered ${response.status}`)
@@ -49,10 +49,10 @@ const readLines = async (body: ReadableStream<Uint8Array>, onLine: (line: string
   }
 }
 
-/** Milliseconds, as the server asks of pages that it refuses. A browser connects again by itself only where it was not refused. */
+/** Milliseconds before reconnecting, as the server requests from refused pages. A browser does not reconnect by itself after a refusal. */
 const untilNextTry = 5000
 
-/** Why the server has nothing more of the run: it is gone, or the run is. */
+/** Why the server sends no more records: the server or the run is gone. */
 const refusal = async (run: string): Promise<string> => {
   const response = await fetch(query("log", { run })).catch(() => undefined)
   if (response === undefined || response.ok) return gone

@@ -1,10 +1,10 @@
-/** Whether single characters do something. A person who speaks to the computer, or strikes keys by accident, may switch them off. */
+/** Whether single-character shortcuts are on. People who use speech input or press keys by accident can switch them off. */
 
 const name = "effect-rl shortcuts"
 
 let isOff = false
 
-/** A page that was opened from a file may have no storage: then the choice lasts as long as the page. */
+/** The stored choice. A page that was opened from a file may have no storage; its choice then lasts as long as the page. */
 const stored = () => {
   try {
     return localStorage

@@ -1,4 +1,4 @@
-/** Shares of informative, all good, all bad and skipped groups, a column for each iteration or for some that follow each other. */
+/** Shares of informative, all-good, all-bad and skipped groups. Each column shows one iteration, or several consecutive ones. */
 import {
   type Iteration,
   iterations,
@@ -17,7 +17,7 @@ import { picture, svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 import * as Zoom from "./Zoom.ts"
 
-/** As wide as the curve above it, whose axis it shares. */
+/** As wide as the curve above, whose axis it shares. */
 const sizeOf = (): Series.Size => ({ ...MetricChart.size(), height: 118, bottom: 8 })
 
 const upOf = ({ bottom, height, top }: Series.Size) => height - top - bottom
@@ -87,7 +87,7 @@ const axes = (size: Series.Size) =>
     )
   )
 
-/** Groups of bad answers are hatched, so that no colour has to tell them from the others. */
+/** A hatched pattern for groups of bad answers, so they can be told apart without colours. */
 const hatched = () =>
   svg(
     "defs",

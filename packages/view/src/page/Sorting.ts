@@ -1,4 +1,4 @@
-/** Tables whose column heads sort them; the address says by which column. */
+/** Tables that are sorted by clicking column headings; the address stores the column. */
 import { type Child, h } from "./Dom.ts"
 import type { Route } from "./Route.ts"
 import { link } from "./Screen.ts"
@@ -6,12 +6,12 @@ import { link } from "./Screen.ts"
 export type Value = string | number | null
 
 export interface Column<A> {
-  /** Names the column in addresses; a minus before it means that the greatest comes first. */
+  /** The column's name in addresses. A leading minus there means descending order. */
   readonly key: string
   readonly title: string
-  /** Undefined where the column does not sort. */
+  /** Undefined if the table cannot be sorted by the column. */
   readonly value?: (row: A) => Value
-  /** Numbers stand at the right of their column. */
+  /** Whether the values are numbers, which are right-aligned. */
   readonly isNumber?: boolean
 }
 
@@ -20,13 +20,13 @@ const compare = (left: Value, right: Value): number => {
   return Number(left) - Number(right)
 }
 
-/** Numbers are looked at from the greatest on, names from the first on. */
+/** The next sort order of a column: numbers start in descending order, names in ascending order. */
 const next = ({ isNumber = false, key }: Pick<Column<never>, "key" | "isNumber">, sort: string | undefined) => {
   const [usual, other] = isNumber ? [`-${key}`, key] : [key, `-${key}`]
   return sort === usual ? other : usual
 }
 
-/** The rows in the order that the address asks for; what has no value stands last either way. */
+/** The rows in the order that the address requests; rows without a value come last in either direction. */
 export const sorted = <A>(
   rows: ReadonlyArray<A>,
   columns: ReadonlyArray<Column<A>>,
@@ -48,7 +48,7 @@ const state = (key: string, sort: string | undefined) =>
 
 const arrows = { ascending: " ↑", descending: " ↓" }
 
-/** The heads of the columns: each leads to the table sorted by it, and then to the opposite order. */
+/** The column headings. Each links to the table sorted by its column, and then to the reverse order. */
 export const heads = <A>(columns: ReadonlyArray<Column<A>>, route: Route): ReadonlyArray<Child> =>
   columns.map(({ isNumber, key, title, value }) => {
     const order = state(key, route.sort)

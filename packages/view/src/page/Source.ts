@@ -1,4 +1,4 @@
-/** The source of the page's runs: the server that it came from, or the page itself. */
+/** Where the page gets its runs: from its server, or from the page itself. */
 import { elementId } from "../story/Embedded.ts"
 import type {
   BrokenRun,
@@ -18,11 +18,11 @@ import type * as MetricSeries from "../story/MetricSeries.ts"
 import * as EmbeddedSource from "./EmbeddedSource.ts"
 import * as ServerSource from "./ServerSource.ts"
 
-/** Receives the news of a run that the page follows. */
+/** Receives updates of a run that the page follows. */
 export interface Follower {
   readonly onEntries: (entries: ReadonlyArray<Entry>) => void
   readonly onWritten: (isWritten: boolean) => void
-  /** Why no new records can arrive; undefined where they can. */
+  /** Receives why no new records can arrive; undefined if they can. */
   readonly onConnected: (problem: string | undefined) => void
 }
 
@@ -35,19 +35,19 @@ export interface TranscriptQuery {
 export interface Source {
   readonly isLive: boolean
   readonly runs: () => Promise<ReadonlyArray<RunLine | BrokenRun>>
-  /** Hands over all records written so far, then new ones; the returned function ends it. */
+  /** Passes all existing records to the follower, then new records; the returned function stops it. */
   readonly follow: (run: string, follower: Follower) => Promise<() => void>
   readonly transcript: (query: TranscriptQuery) => Promise<GroupView>
-  /** What an audit of the run finds. */
+  /** Audits the run. */
   readonly findings: (run: string) => Promise<Findings>
-  /** The measures of its rollouts, from their transcripts. */
+  /** The measures of the run's rollouts, from their transcripts. */
   readonly measures: (run: string) => Promise<Measures>
-  /** Its metrics, as series over the axis. */
+  /** The run's metrics, as series over the axis. */
   readonly metrics: (run: string, axis: MetricSeries.Axis) => Promise<ReadonlyArray<MetricSeries.MetricSeries>>
-  /** The stages of the pipeline that it belongs to. */
+  /** The stages of the run's pipeline. */
   readonly stages: (run: string) => Promise<ReadonlyArray<Stage>>
   readonly log: (run: string) => Promise<LogTail>
-  /** Hands over hits as they are found; the returned function ends the search. */
+  /** Passes on hits as they are found; the returned function stops the search. */
   readonly search: (
     run: string,
     text: string,

@@ -4,10 +4,10 @@ import { picture, svg } from "./Svg.ts"
 
 const [width, height, margin] = [80, 18, 2]
 
-/** More points than pixels would be drawn over each other. */
+/** Maximum number of points; more points would overlap. */
 const mostPoints = 2 * width
 
-/** The curve of values in their order; nothing where fewer than two are known. */
+/** A curve of the values in order; nothing if fewer than two are known. */
 export const draw = (values: ReadonlyArray<number | null>, label: string): Child => {
   const each = Math.ceil(values.length / mostPoints)
   const known = values.filter((_, at) => at % each === 0).flatMap((value, at) =>

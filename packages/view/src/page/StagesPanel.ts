@@ -1,4 +1,4 @@
-/** The pipeline that a run belongs to, as one story: what each stage was trained by, from its first iteration to its last. */
+/** The pipeline of a run: each stage with its training measure from the first iteration to the last. */
 import type { RunLine, Stage } from "../story/Entry.ts"
 import * as MethodName from "../story/MethodName.ts"
 import { type Child, h, panel } from "./Dom.ts"

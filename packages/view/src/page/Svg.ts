@@ -1,12 +1,12 @@
 /**
- * Pictures are our own SVG, not a chart library's canvas: a point is an element with a name that can be clicked and tested, colours
- * follow the style sheet, and an exported page prints.
+ * Pictures are plain SVG rather than a chart library's canvas: points are named elements that can be clicked and tested, colours come from
+ * the style sheet, and exported pages print.
  */
 import { h } from "./Dom.ts"
 
 export const svg = h
 
-/** A picture with a description for those who do not see it. */
+/** A picture with a text description for screen readers. */
 export const picture = (
   label: string,
   width: number,

@@ -1,4 +1,4 @@
-/** Numbers and foreign text as people read them. */
+/** Formats numbers and foreign text for people. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
 
 export const fixed = (value: number | null | undefined, digits = 3): string =>
@@ -6,7 +6,7 @@ export const fixed = (value: number | null | undefined, digits = 3): string =>
     ? "–"
     : value.toFixed(digits).replace(/^-(?=[0.]+$)/, "")
 
-/** Up to three decimals, of smaller numbers three digits; without zeros at the end. */
+/** A number with up to three decimals; below 0.1, with three significant digits. Trailing zeros are removed. `–` if it is not finite. */
 export const short = (value: number | null | undefined): string => {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–"
   const size = Math.abs(value)
@@ -23,7 +23,7 @@ export const count = (value: number | null | undefined): string => {
   return divisor === 1 ? String(Math.round(value)) : `${(value / divisor).toFixed(value / divisor < 10 ? 1 : 0)}${unit}`
 }
 
-/** The 95 % interval of a mean reward; empty where its standard error is unknown. */
+/** The 95 % interval of a mean reward; empty if its standard error is unknown. */
 export const rewardInterval = (
   reward: { readonly mean: number | null; readonly standardError?: number | null } | undefined
 ): string => {
@@ -32,7 +32,7 @@ export const rewardInterval = (
   return `${fixed(low)} to ${fixed(high)}`
 }
 
-/** US dollars, to the cent from one cent on. */
+/** US dollars; amounts of at least one cent are rounded to cents. */
 export const dollars = (amount: number | null | undefined): string => {
   if (typeof amount !== "number") return "–"
   return `$${amount === 0 || amount >= 0.01 ? amount.toFixed(2) : amount.toPrecision(2)}`
@@ -44,7 +44,7 @@ export const dateTime = (at: number): string => new Date(at).toLocaleString()
 
 const ages = [["d", 86_400], ["h", 3600], ["min", 60], ["s", 1]] as const
 
-/** How long ago a time was, in its largest unit: `now`, `12 s ago`, `3 min ago`, `5 d ago`. */
+/** How long ago a time was, in the largest unit: `now`, `12 s ago`, `3 min ago`, `5 d ago`. */
 export const ago = (at: number, now: number): string => {
   const seconds = Math.floor((now - at) / 1000)
   const [unit, size] = ages.find(([, size]) => seconds >= size) ?? ["s", 1]
@@ -54,10 +54,10 @@ export const ago = (at: number, now: number): string => {
 /** `1 group`, `2 groups`. */
 export const plural = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`
 
-/** An iteration as people count, from 1; records count from 0. */
+/** An iteration's name, counted from 1; records count from 0. */
 export const iteration = (index: number): string => `iteration ${index + 1}`
 
-/** When an evaluator measured: after so many iterations. */
+/** When an evaluator measured: after this number of iterations. */
 export const measured = (evaluator: string, iterations: number): string =>
   `${foreign(evaluator)} ${iterations === 0 ? "before training" : `after ${plural(iterations, "iteration")}`}`
 
@@ -68,7 +68,7 @@ const spell = (character: string) =>
     ? character
     : `⟨U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`
 
-/** Text of a model or an environment, with its control and formatting characters spelled out. */
+/** Text from a model or an environment, with control and formatting characters escaped. */
 export const foreign = (text: string): string => text.replace(unseen, spell)
 
 /** A duration in its one or two largest units. */
@@ -82,15 +82,15 @@ export const duration = (milliseconds: number | undefined): string => {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** Up to three decimals, with a sign also of what is positive. */
+/** A number with up to three decimals and a sign, also if it is positive. */
 export const signed = (value: number | null | undefined): string => {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–"
   return `${value > 0 ? "+" : ""}${Number(value.toFixed(3))}`
 }
 
-/** A token's text with its white space made visible. */
+/** A token's text with visible white space. */
 export const token = (text: string): string =>
   text === "" ? "∅" : foreign(text.replaceAll("\n", "⏎").replaceAll("\t", "⇥").replaceAll(" ", "·"))
 
-/** A token's text where it flows among others: its spaces are spaces, and its line breaks break after their sign. */
+/** A token's text within flowing text: spaces are unchanged, and a line break follows its visible sign. */
 export const flowing = (text: string): string => text === "" ? "∅" : foreign(text.replaceAll("\n", "⏎\n"))

@@ -1,4 +1,4 @@
-/** Lanes of what the run did when, and what holds it up. */
+/** The run's timeline in lanes, and its bottleneck. */
 import * as Story from "@effect-rl/core/story/Story"
 import { useRef, useState } from "preact/hooks"
 import * as Timeline from "../story/Timeline.ts"
@@ -28,7 +28,7 @@ interface Shown {
   readonly route: Route.Route
 }
 
-/** Where times lie. */
+/** A timeline with its horizontal scale. */
 interface Placed {
   readonly size: Size
   readonly timeline: Pick<Timeline.Timeline, "from" | "to">
@@ -37,7 +37,7 @@ interface Placed {
 const scale = ({ size, timeline: { from, to } }: Placed) => (at: number) =>
   size.left + ((at - from) / (to - from)) * (size.width - size.left)
 
-/** Spans that are drawn as one, as a picture cannot show the time between them. */
+/** Spans drawn as one, because the gaps between them are too narrow to show. */
 interface Drawn {
   readonly first: Timeline.Span
   readonly last: Timeline.Span
@@ -46,7 +46,7 @@ interface Drawn {
   readonly milliseconds: number
 }
 
-/** A span narrower than this joins the one before it where that ends no further away. */
+/** Minimum pixels of a span or gap: a narrower span is joined with the previous span if that is equally close. */
 const leastPixels = 2
 
 const drawnOf = (spans: ReadonlyArray<Timeline.Span>, x: (at: number) => number): ReadonlyArray<Drawn> => {
@@ -93,7 +93,7 @@ const rect = (name: Timeline.LaneName, at: number, x: (at: number) => number, ro
 
 const label = (name: string, at: number) => svg("text", { class: "lane", x: 0, y: at * lane + lane / 2 + 5 }, name)
 
-/** A lane whose height shows how many activities of a kind are under way. */
+/** A lane whose height shows how many activities of a kind run at the same time. */
 interface Flow {
   readonly name: string
   readonly shade: string
@@ -101,7 +101,7 @@ interface Flow {
   readonly meaning: string
 }
 
-/** A wait has a lane from this share of the members' time on. */
+/** The share of the members' time from which a kind of waiting has its own lane. */
 const leastShown = 0.005
 
 const flowsOf = ({ inFlight, waiting }: Timeline.Timeline): ReadonlyArray<Flow> => {
@@ -139,7 +139,7 @@ const flowLane = (size: Size) => ({ counts, meaning, name, shade }: Flow, at: nu
 
 const seconds = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400]
 
-/** Times since the beginning of the run: about one each hundred pixels. */
+/** Labels for the time since the run's start, about one per hundred pixels. */
 const axis = ({ size, timeline: { from, to }, whole }: Shown, y: number) => {
   const least = (100 * (to - from)) / (size.width - size.left) / 1000
   const step = 1000 * (seconds.find((step) => step >= least) ?? 86_400 * Math.ceil(least / 86_400))
@@ -164,14 +164,14 @@ const axis = ({ size, timeline: { from, to }, whole }: Shown, y: number) => {
   }).flat()
 }
 
-/** The iterations under way between two times. */
+/** The iterations in progress between two times. */
 const iterationsIn = ({ lanes }: Timeline.Timeline, from: number, to: number) => {
   const inside = [...lanes.sampling, ...lanes.training].filter((span) => span.to >= from && span.from <= to)
   const indices = inside.map(({ iteration }) => iteration)
   return indices.length === 0 ? undefined : { first: Math.min(...indices), last: Math.max(...indices) }
 }
 
-/** Pixels that a press may move and still be a click. */
+/** Maximum pixels between press and release for a click. */
 const still = 5
 
 const View = (shown: Shown) => {
@@ -251,7 +251,9 @@ const waitingText = ({ waiting }: Timeline.Timeline) =>
       Text.percent(waiting.judges.share)
     }.`
 
-/** The evaluations between the iterations that are shown, and those before the first and after the newest iteration of the run. */
+/**
+ * The evaluations between the shown iterations, including those before the run's first and after its newest iteration if these are shown.
+ */
 const evaluationsOf = (
   story: Story.Story<null>,
   all: ReadonlyArray<Story.Iteration<null>>,
@@ -264,7 +266,7 @@ const evaluationsOf = (
   )
 }
 
-/** Timelines of whole runs, made again only where a record has arrived: drawing repeats more often. */
+/** Timelines of whole runs, recomputed only after a new record, because drawing is more frequent. */
 const wholes = new WeakMap<
   Story.Story<null>,
   { readonly records: number; readonly timeline: Timeline.Timeline | undefined }
@@ -278,7 +280,7 @@ const wholeOf = (story: Story.Story<null>, all: ReadonlyArray<Story.Iteration<nu
   return timeline
 }
 
-/** Lanes of the part of the run that its curves show; shares and the bottleneck are those of the whole run. */
+/** The lanes for the part of the run that the curves show. Shares and the bottleneck are for the whole run. */
 export const panelOf = (story: Story.Story<null>, route: Route.Route): Child => {
   const all = Story.iterations(story)
   const { from, to } = Zoom.part(route, (all.at(-1)?.index ?? 0) + 1)

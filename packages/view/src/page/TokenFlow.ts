@@ -1,6 +1,6 @@
 /**
- * Tokens that flow like the text they are. Those out of sight are one plain text, which takes the same place: a turn of any length is
- * there to its end, light to draw, and found by the browser's own search.
+ * Tokens as flowing text. Tokens outside of the viewport are one plain text of the same size, so a turn of any length is complete, fast to
+ * draw, and searchable in the browser.
  */
 import { useEffect, useRef, useState } from "preact/hooks"
 import { type Child, h, part } from "./Dom.ts"
@@ -9,24 +9,24 @@ export interface Props {
   readonly length: number
   /** The text of a token. */
   readonly text: (at: number) => string
-  /** The token, with the same text. */
+  /** Draws a token; its element must contain the same text. */
   readonly draw: (at: number) => Child
-  /** Tokens that are drawn wherever they are. */
+  /** Tokens that are always drawn as elements. */
   readonly kept: ReadonlyArray<number>
-  /** The token that a box opens at. */
+  /** The token to which a box scrolls initially. */
   readonly opensAt: number
   readonly label: string
-  /** They scroll in a box of their own. */
+  /** Whether the tokens scroll in their own box. */
   readonly isBoxed: boolean
-  /** What the pointer is over, and what it chose. */
+  /** Receive the token under the pointer, and the clicked token. */
   readonly onHover?: ((at: number | undefined) => void) | undefined
   readonly onChoose?: ((at: number) => void) | undefined
 }
 
-/** Tokens that come into sight, and leave it, together. */
+/** Number of tokens that enter or leave the viewport together. */
 const chunk = 256
 
-/** Longer turns scroll in a box. */
+/** Number of tokens from which a turn scrolls in a box. */
 export const long = 1500
 
 const indices = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)

@@ -1,4 +1,4 @@
-/** Exact tokens of a turn, coloured by log-probability, advantage or another of their values. */
+/** The exact tokens of a turn, coloured by log-probability, advantage or another value. */
 import type * as Entry from "../story/Entry.ts"
 import { type Child, h } from "./Dom.ts"
 import { type Colour, colours, type Route } from "./Route.ts"
@@ -39,7 +39,7 @@ const signedShade = (value: number, largest: number) =>
     ? ""
     : `${value > 0 ? "gain" : "loss"}-${Math.max(1, Math.ceil((4 * Math.abs(value)) / largest))}`
 
-/** The largest advantage of any token of a group: members are coloured on one scale. */
+/** The largest advantage of any token in a group, so its members share a colour scale. */
 export const scaleOf = ({ members }: Entry.GroupView): number => {
   let largest = 0
   for (const member of members) {
@@ -50,7 +50,7 @@ export const scaleOf = ({ members }: Entry.GroupView): number => {
   return largest
 }
 
-/** The CSS class of each token, or the reason why the tokens have no colour. */
+/** The CSS class of each token, or the reason why tokens have no colours. */
 const shades = (
   turn: Entry.TurnView,
   colour: Colour,
@@ -76,7 +76,7 @@ const label = (turn: Entry.TurnView, at: number) => {
   return piece === undefined ? `${turn.tokens[at]} ` : Text.flowing(piece.text)
 }
 
-/** One token. Its position is an attribute, so that one listener serves all tokens. */
+/** One token. Its position is an attribute, so one event listener serves all tokens. */
 const token = (turn: Entry.TurnView, at: number, shade: string, isSelected: boolean, departs: boolean) =>
   h(
     "span",
@@ -110,18 +110,16 @@ export interface Options {
   readonly route: Route
   /** The turn's index. */
   readonly index: number
-  /** See `scaleOf`. */
+  /** The largest advantage on the colour scale, from `scaleOf`. */
   readonly scale: number
-  /** The first token that differs from those of another member. */
+  /** The first token that differs from another member's tokens. */
   readonly departsAt?: number
   readonly onHover?: (at: number | undefined) => void
-  /** The tokens scroll in a box whatever their number. */
+  /** Whether the tokens scroll in a box, whatever their number. */
   readonly isBoxed?: boolean
 }
 
-/**
- * The token at which the answer begins after the reasoning; undefined where the turn has no reasoning, or its texts are not known.
- */
+/** The token at which the answer begins after the reasoning; undefined if the turn has no reasoning or its texts are unknown. */
 const answerAt = ({ pieces, said }: Entry.TurnView): number | undefined => {
   const texts = pieces?.map(({ text }) => text) ?? []
   const answer = said?.findLast(({ kind }) => kind === "text")?.text.trim().slice(0, longestSought) ?? ""
@@ -133,10 +131,10 @@ const answerAt = ({ pieces, said }: Entry.TurnView): number | undefined => {
 
 const longestSought = 200
 
-/** What of a turn a person wants to be led to. */
+/** Places in a turn to link to. */
 export interface Places {
   readonly answer: number | undefined
-  /** The most surprising tokens, in their order. */
+  /** The most surprising tokens, in order of position. */
   readonly surprising: ReadonlyArray<number>
 }
 
@@ -151,7 +149,7 @@ export const placesOf = (turn: Entry.TurnView): Places => ({
     .toSorted((left, right) => left - right)
 })
 
-/** The tokens of a turn; the route's token is under the microscope. A long turn opens at it, or else at the answer. */
+/** The tokens of a turn, with the route's token under the microscope. A long turn is scrolled to that token, or else to the answer. */
 export const draw = (turn: Entry.TurnView, options: Options): Child => {
   const { departsAt, index, isBoxed = false, onHover, route, scale } = options
   const { tokens: { length } } = turn

@@ -1,4 +1,4 @@
-/** The tokens of a turn with the microscope beside them. */
+/** The tokens of a turn, with the microscope beside them. */
 import { useMemo, useState } from "preact/hooks"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, copy, h, part } from "./Dom.ts"
@@ -21,7 +21,7 @@ const View = ({ difference, index, isLive, route, scale, turn }: Props) => {
   const { colour, member, token } = route
   const { pieces } = turn
   const kept = route.turn === index ? token : undefined
-  // Pointing at a token does not redraw thousands of others.
+  // Moving the pointer over a token must not redraw thousands of others.
   const strip = useMemo(
     () => [
       Minimap.draw({ turn, index, route, difference }),

@@ -1,4 +1,4 @@
-/** When the members of a group sampled, were in their environments, and were graded: a lane for each member. */
+/** A lane per member that shows when it sampled, ran in its environment and was graded. */
 import type * as Entry from "../story/Entry.ts"
 import { type Child, h, panel } from "./Dom.ts"
 import { svg } from "./Svg.ts"
@@ -37,7 +37,7 @@ const gradingSpan = ({ grading }: Entry.GroupView, lane: number): ReadonlyArray<
     title: `rewards: ${Text.duration(grading.milliseconds)}`
   }]
 
-/** The length of a lane in units of its drawing. */
+/** The length of a lane in SVG units. */
 const length = 1000
 
 const bar = (lane: number, spans: ReadonlyArray<Span>, x: (at: number) => number) =>
@@ -79,7 +79,7 @@ const draw = (spans: ReadonlyArray<Span>, labels: ReadonlyArray<string>): Child 
   )
 }
 
-/** The lanes of the members with these indices; nothing where the run did not time their turns. */
+/** The lanes of the members with these indices; nothing if the run did not time their turns. */
 export const panelOf = (view: Entry.GroupView, members: ReadonlyArray<number>): Child => {
   const known = members.flatMap((index) => {
     const member = view.members[index]

@@ -1,4 +1,4 @@
-/** What became of the run: the first thing on its page. */
+/** The run's verdict, which leads its screen. */
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import type * as Story from "@effect-rl/core/story/Story"
 import type { Findings } from "../story/Entry.ts"
@@ -6,7 +6,7 @@ import { type Child, h } from "./Dom.ts"
 import { type Data, link } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
-/** A diagnosis, and what it was made of. */
+/** A diagnosis with its inputs. */
 interface Made {
   readonly records: number
   readonly isWritten: boolean
@@ -14,10 +14,10 @@ interface Made {
   readonly diagnosis: Diagnosis.Diagnosis
 }
 
-/** The newest diagnosis of each story, which is drawn far more often than a record arrives. */
+/** The newest diagnosis of each story. It is cached, because drawing is far more frequent than new records. */
 const made = new WeakMap<Story.Story<null>, Made>()
 
-/** The diagnosis of the run, with what the newest audit found. */
+/** The run's diagnosis, including the newest audit findings. */
 export const of = ({ findings, isWritten }: Data, story: Story.Story<null>): Diagnosis.Diagnosis => {
   const before = made.get(story)
   const { records: { length: records } } = story
@@ -31,7 +31,7 @@ export const of = ({ findings, isWritten }: Data, story: Story.Story<null>): Dia
 
 const marks: Readonly<Record<Diagnosis.Level, string>> = { good: "✓", look: "!", bad: "✗", none: "–" }
 
-/** One word about a run, with a mark that tells its level without colours. */
+/** A one-word verdict with a symbol, so its level is visible without colours. */
 export const badge = ({ kind, level }: Pick<Diagnosis.Diagnosis, "kind" | "level">): Child =>
   h("span", { class: `badge badge-${level}` }, `${marks[level]} ${kind}`)
 
@@ -45,7 +45,7 @@ const numbersOf = ({ numbers }: Diagnosis.Diagnosis): Child =>
     h("strong", {}, numbers.after)
   )
 
-/** The way to the groups among which a rollout failed. */
+/** A link to the groups in which a rollout failed. */
 const failedAt = (story: Story.Story<null>, { route }: Data): Child => {
   const where = story.end?._tag === "Failed" ? story.end.where : undefined
   if (where === undefined) return undefined

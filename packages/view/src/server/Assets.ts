@@ -1,4 +1,4 @@
-/** The page's own files over HTTP. */
+/** Serves the page's own files. */
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as PageFiles from "./PageFiles.ts"
@@ -24,7 +24,7 @@ const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">
 
 const answer = (contentType: string) => (text: string) => HttpServerResponse.text(text, { contentType })
 
-/** Answers for the files below `/assets/` by their names. The script is made once, before it is asked for. */
+/** Responses for the files below `/assets/` by name. The script is bundled once, before the first request. */
 export const make = Effect.gen(function*() {
   const script = yield* Effect.cached(PageFiles.script)
   yield* Effect.forkScoped(script)

@@ -1,4 +1,4 @@
-/** 2 to 4 runs beside each other, with core's statistics. */
+/** Compares 2 to 4 runs with core's statistics. */
 import { Compare, type RunRecord, type RunStore } from "@effect-rl/core"
 import { Statistics, Verdict } from "@effect-rl/core/evaluation"
 import { Conversation, Diagnosis, Divergence, Rollouts, Story } from "@effect-rl/core/records"
@@ -22,7 +22,7 @@ const read = Effect.fnUntraced(function*(run: string) {
   return recorded
 })
 
-/** The identity of a method: the whole configuration except the seed. */
+/** A method's identity: the whole configuration except the seed. */
 const methodOf = ({ records }: Recorded) => {
   const opened = records.findLast((record) => record._tag === "Opened")
   const { seed: _, ...identity } = opened?.identity ?? {}
@@ -53,7 +53,9 @@ const curveOf = ({ records }: Recorded): Pick<Entry.ComparedRun, "measure" | "po
 
 const finite = (value: number) => Number.isFinite(value) ? value : null
 
-/** Rewards of an evaluator seldom lie further apart; a wider range only delays stopping. */
+/**
+ * The assumed range of reward differences, at least 1: an evaluator's rewards seldom differ by more. A wider range only delays stopping.
+ */
 const rangeOf = (differences: ReadonlyArray<number>) => Math.max(1, ...differences.map(Math.abs))
 
 const sideOf = (method: ReadonlyArray<Recorded>): Compare.Side => ({
@@ -61,12 +63,12 @@ const sideOf = (method: ReadonlyArray<Recorded>): Compare.Side => ({
   runs: method.map(({ records }) => records)
 })
 
-/** Problems whose answers are shown. */
+/** Maximum number of problems whose answers are shown. */
 const mostChanged = 50
 
 type Attempts = Rollouts.RecordedGroup["record"]
 
-/** The question and the last answer of the first member of a group that finished; nulls where its transcript cannot be read. */
+/** The question and the last answer of the group's first member that finished; nulls if the transcript cannot be read. */
 const answerOf = Effect.fnUntraced(function*({ reader }: Recorded, story: Story.Story, group: Attempts) {
   const result = yield* Effect.orElseSucceed(Rollouts.result(reader, group), () => undefined)
   if (result === undefined) return { question: null, answer: null }
@@ -79,7 +81,7 @@ const answerOf = Effect.fnUntraced(function*({ reader }: Recorded, story: Story.
   }
 })
 
-/** The attempts of a run at the problems of a measurement. */
+/** A run's attempts at the problems of one measurement. */
 const attemptsOf = (recorded: Recorded, evaluator: string, iteration: number) => {
   const story = Story.fromRecords(recorded.records)
   const groups = new Map(
@@ -104,7 +106,7 @@ const attemptsOf = (recorded: Recorded, evaluator: string, iteration: number) =>
   }
 }
 
-/** The problems that the first runs of two methods answered otherwise, with both answers. */
+/** The problems that the first runs of two methods answered differently, with both answers. */
 const changedOf = Effect.fnUntraced(function*(
   [first]: ReadonlyArray<Recorded>,
   [other]: ReadonlyArray<Recorded>,
@@ -171,7 +173,7 @@ const lossOf = (method: number, comparison: Compare.LossComparison): Entry.Compa
   }
 }
 
-/** The scores and the losses of the methods beside the first one, and why some have none. */
+/** Scores and losses of the other methods compared with the first, and why some have none. */
 const compared = Effect.fnUntraced(function*([first, ...others]: ReadonlyArray<ReadonlyArray<Recorded>>) {
   const scores: Array<Entry.ComparedScore> = []
   const losses: Array<Entry.ComparedLoss> = []
@@ -215,7 +217,7 @@ const beside = (first: Recorded) => (other: Recorded): Entry.ComparedRecords => 
   }
 }
 
-/** The runs in the order in which they are given; the others are compared with the first. */
+/** Compares runs in the given order; the first run is the baseline. */
 export const run = Effect.fn("Comparing.run")(
   function*(runs: ReadonlyArray<string>) {
     const all = yield* Effect.forEach(runs, read)

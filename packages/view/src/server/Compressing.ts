@@ -1,4 +1,4 @@
-/** Answers in as few bytes as the browser takes, and without a body where it has the same one already. */
+/** Compresses responses, and sends no body if the browser's copy is current. */
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -9,16 +9,16 @@ type Response = HttpServerResponse.HttpServerResponse
 
 type Done = (error: Error | null, bytes: Uint8Array) => void
 
-/** In the order of preference. Both are set to be quicker than the network of a person who looks from elsewhere. */
+/** In order of preference. Both levels are chosen so that compression is faster than a remote reader's network. */
 const encodings: ReadonlyArray<readonly [name: string, compress: (bytes: Uint8Array, done: Done) => void]> = [
   ["zstd", (bytes, done) => zstdCompress(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 3 } }, done)],
   ["gzip", (bytes, done) => gzip(bytes, { level: 4 }, done)]
 ]
 
-/** Smaller answers fit into a packet or two as they are. */
+/** Smaller responses fit into a packet or two uncompressed. */
 const least = 1024
 
-/** The first encoding that the header names and does not refuse. */
+/** The first of our encodings that the header accepts. */
 const accepted = (header: string) => {
   const named = header.split(",").flatMap((part) => {
     const [name = "", quality = ""] = part.trim().split(/\s*;\s*q=/)
@@ -34,10 +34,10 @@ const compressed = (bytes: Uint8Array, compress: (typeof encodings)[number][1]) 
 
 const tagOf = (bytes: Uint8Array) => `W/"${createHash("sha1").update(bytes).digest("base64url")}"`
 
-/** What a browser keeps, it asks about again each time; nobody between it and the server keeps anything. */
+/** The browser revalidates its copy before each use; shared caches store nothing. */
 const kept = { "cache-control": "private, no-cache", vary: "accept-encoding" }
 
-/** Compresses a whole answer, and gives it a tag by which the browser asks whether it has changed. Streams and errors stay as they are. */
+/** Compresses complete responses and adds an entity tag, with which the browser revalidates its copy. Streams and errors are unchanged. */
 export const make = Effect.fnUntraced(function*(
   { headers }: Pick<HttpServerRequest.HttpServerRequest, "headers">,
   response: Response

@@ -1,4 +1,4 @@
-/** A run as one self-contained page, to send to somebody or to keep: the same page, with the run in it and no server. */
+/** A run as one self-contained HTML file, to share or archive. It is the same page with the run embedded, and needs no server. */
 import { type Recorded, Rollouts } from "@effect-rl/core/records"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -16,10 +16,10 @@ import * as RunCache from "./RunCache.ts"
 import * as TrainedTurns from "./TrainedTurns.ts"
 import * as Transcript from "./Transcript.ts"
 
-/** Characters of transcripts before they are compressed; a browser has to hold them all. */
+/** Maximum characters of transcripts before compression, because a browser holds them in memory. */
 const mostCharacters = 64e6
 
-/** Groups from both ends of the run towards its middle, as its beginning and its end say most. */
+/** Groups alternately from both ends of the run towards its middle, because its beginning and end are the most informative. */
 const fromBothEnds = (groups: ReadonlyArray<Recorded.Group>): ReadonlyArray<Recorded.Group> =>
   groups.flatMap((_, index) => {
     const group = groups[index % 2 === 0 ? groups.length - 1 - index / 2 : (index - 1) / 2]
@@ -50,7 +50,7 @@ const transcriptsOf = Effect.fnUntraced(function*({ reader, story }: RunCache.To
 
 const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
 
-/** Everything is in the file, and the policy allows nothing from elsewhere. */
+/** The HTML file. It contains everything, and its content security policy allows no other source. */
 const html = (script: string, style: string, data: string) => {
   const policy = `default-src 'none'; script-src ${hash(script)}; style-src ${
     hash(style)
@@ -74,8 +74,7 @@ const html = (script: string, style: string, data: string) => {
 }
 
 /**
- * The page of the run in a directory, as HTML. It holds all records, and the transcripts from both ends of the run until they are
- * 64 million characters.
+ * The HTML page of the run in a directory. It contains all records, and transcripts from both ends of the run, up to 64 million characters.
  *
  * @example
  * const text = yield* ExportedPage.make("runs/arithmetic-0")

@@ -1,6 +1,6 @@
 /**
- * Audits of runs. An audit reads every transcript once, and continues where it was when the run has become longer. Its state changes after
- * each record as a whole, by one reader at a time, so that an audit that is interrupted continues too.
+ * Audits of runs. An audit reads each transcript once and continues when the run has grown. Its state is updated atomically after each
+ * record, by one reader at a time, so an interrupted audit can also continue.
  */
 import type { RunStore } from "@effect-rl/core"
 import { Audit, type Recorded } from "@effect-rl/core/records"
@@ -9,13 +9,13 @@ import * as Semaphore from "effect/Semaphore"
 import type * as Entry from "../story/Entry.ts"
 import type * as RunLine from "./RunLine.ts"
 
-/** Findings that are sent; a run with more has the same faults over and over. */
+/** Maximum number of findings that are sent; a run with more repeats the same faults. */
 const most = 1000
 
 interface Audited {
   readonly check: ReturnType<typeof Audit.make>
   readonly one: Semaphore.Semaphore
-  /** Records that were read, and the last of them. */
+  /** Number of records that were read, and the last of them. */
   read: number
   last: Recorded.Recorded | undefined
   found: Entry.Findings
@@ -38,7 +38,7 @@ interface Told extends RunLine.Known {
   readonly reader: RunStore.RunReader
 }
 
-/** Audits by the names of their runs. */
+/** Makes the audits, keyed by run name. */
 export const make = () => {
   const runs = new Map<string, Audited>()
 
@@ -68,13 +68,13 @@ export const make = () => {
   })
 
   return {
-    /** Audits what the run has recorded. */
+    /** Audits everything that the run has recorded. */
     of: Effect.fn("Findings.of")(function*(told: Told) {
       const audited = auditOf(told)
       return yield* audited.one.withPermit(readOn(audited, told))
     }),
 
-    /** What the audit of the run has found so far; undefined before it has read a record. */
+    /** The findings so far; undefined before the audit has read a record. */
     newest: (told: Told): Entry.Findings | undefined => {
       const audited = runs.get(told.reader.name)
       return audited === undefined || audited.read === 0 || !isBeginning(audited, told) ? undefined : audited.found

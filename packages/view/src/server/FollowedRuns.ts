@@ -1,4 +1,4 @@
-/** Runs that pages follow. However many pages follow a run, its new records are looked for, read and decoded for one. */
+/** Runs that pages follow. New records are polled, read and decoded once per run, however many pages follow it. */
 import type { RunStore } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as Context from "effect/Context"
@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream"
 
 export interface Followed {
   readonly reader: RunStore.RunReader
-  /** Whether a process writes the run: now, and whenever that changes. */
+  /** Whether a process is writing the run: the current value, then each change. */
   readonly isWritten: Stream.Stream<boolean>
 }
 
@@ -38,7 +38,7 @@ const make = Effect.gen(function*() {
 })
 
 export class FollowedRuns extends Context.Service<FollowedRuns, {
-  /** The run, which stays open until the last scope that follows it closes. */
+  /** Follows the run, which stays open until the last follower's scope closes. */
   readonly follow: (run: string) => Effect.Effect<Followed, RunStore.RunError, Scope.Scope>
 }>()("@effect-rl/view/FollowedRuns") {
   static readonly layer = Layer.effect(FollowedRuns, make)

@@ -1,4 +1,4 @@
-/** Protects the server from pages of other sites, and from other people where it listens beyond this machine. */
+/** Protects the server against pages of other sites and, if it listens beyond this machine, against other people. */
 import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -15,14 +15,14 @@ const isEqual = (left: string, right: string) => timingSafeEqual(digest(left), d
 
 const cookie = "effect-rl-view"
 
-/** The token that a request brings: in its address at first, then in a cookie. */
+/** The request's token: from its address at first, later from a cookie. */
 const tokenOf = ({ cookies, url }: HttpServerRequest.HttpServerRequest) =>
   new URLSearchParams(url.split("?")[1]).get("token") ?? cookies[cookie] ?? ""
 
 /**
- * Refuses a request whose Host is not a loopback address, as after DNS rebinding, and one that another origin sends. A browser
- * names the origin of every request that a foreign page could read. With a token any Host may be asked: a browser gives the cookie to
- * the name alone that it came from.
+ * Refuses requests whose Host is not a loopback address, which prevents DNS rebinding, and requests from other origins. A browser sends the
+ * origin with every request whose response a foreign page could read. With a token, any Host is allowed, because a browser sends the cookie
+ * only to the host that set it.
  */
 const refusal = (request: HttpServerRequest.HttpServerRequest, token: string | undefined) => {
   const { headers } = request
@@ -69,12 +69,12 @@ const withHeaders = (response: HttpServerResponse.HttpServerResponse, token: str
     : HttpServerResponse.setHeader(guarded, "set-cookie", `${cookie}=${token}; Path=/; HttpOnly; SameSite=Strict`)
 }
 
-/** Admits a request or refuses it, and adds the common headers to the handler's response. */
+/** Admits or refuses a request, and adds common headers to the handler's response. */
 export type Guard = <E, R>(
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest>
 
-/** Admits this machine's own page; with a token, those who have it. */
+/** Without a token, admits only this machine's own page; with a token, requests that carry it. */
 export const make = (token: string | undefined): Guard => (handler) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
     const refused = refusal(request, token)

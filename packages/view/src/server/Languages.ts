@@ -1,4 +1,4 @@
-/** The texts of models' tokens, if their tokenizers are on this machine. */
+/** Decodes the tokens of models whose tokenizers are available on this machine. */
 import { Story } from "@effect-rl/core/records"
 import { Tokenizer } from "@effect-rl/core/renderers"
 import * as Cache from "effect/Cache"
@@ -11,10 +11,10 @@ import * as Option from "effect/Option"
 import * as ReadResponse from "./ReadResponse.ts"
 import * as TokenTexts from "./TokenTexts.ts"
 
-/** The texts of a model's tokens, and what its renderer reads in its responses. */
+/** Decodes a model's tokens and parses its responses. */
 export interface Language extends ReadResponse.Rendering {
   readonly texts: TokenTexts.TokenTexts
-  /** Undefined where the model's tokenizer is not here. */
+  /** Undefined if the model's tokenizer is not available. */
   readonly decode: Tokenizer.Tokenizer["decode"] | undefined
 }
 
@@ -37,7 +37,7 @@ const load = Effect.fnUntraced(function*({ model, renderer }: Named) {
   return language
 })
 
-/** A hub that cannot be reached is not asked again for every transcript. */
+/** Time before an unreachable hub is asked again, so not every transcript causes a request. */
 const retryAfter = Duration.minutes(1)
 
 const make = Effect.gen(function*() {
@@ -54,10 +54,10 @@ const make = Effect.gen(function*() {
   return Languages.of({ of, prepare: (story) => Effect.forkIn(of(story), scope) })
 })
 
-/** The languages of runs. Tokenizers come from the service `Tokenizers`, where there is one. */
+/** The languages of runs. Tokenizers come from the optional `Tokenizers` service. */
 export class Languages extends Context.Service<Languages, {
   readonly of: (story: Story.Story<null>) => Effect.Effect<Language>
-  /** Loads the tokenizer of a run whose transcripts will be asked for, as that may take longer than a person wants to wait. */
+  /** Loads a run's tokenizer in advance, because loading may take longer than a reader wants to wait for a transcript. */
   readonly prepare: (story: Story.Story<null>) => Effect.Effect<unknown>
 }>()("@effect-rl/view/Languages") {
   static readonly layer = Layer.effect(Languages, make)

@@ -6,12 +6,12 @@ import * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
 import type * as Entry from "../story/Entry.ts"
 
-/** Bytes that are read at most. */
+/** Maximum number of bytes to read. */
 const most = 32_768
 
 const nothing: Entry.LogTail = { lines: [], isCut: false }
 
-/** The last lines of `run.log` in the folder of the run; none where there is no such file. */
+/** The last lines of `run.log` in the run's folder; none if the file does not exist. */
 export const read = (run: string) =>
   Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem

@@ -1,4 +1,4 @@
-/** The loss of a run token by token, from core's loss expressions. */
+/** A run's loss per token, computed with core's loss expressions. */
 import { type LossGraph, LossProgram, NamedLoss } from "@effect-rl/core/losses"
 import * as Result from "effect/Result"
 import type * as Entry from "../story/Entry.ts"
@@ -14,7 +14,7 @@ export interface Token {
 
 const scalar = (value: number): LossGraph.Values => ({ data: [value], shape: [1] })
 
-/** A token as a datum of its own. */
+/** A datum that contains only this token. */
 const datum = ({ advantage, sampler, trainer }: Token) => ({
   logprobs: scalar(trainer),
   sampler_logprobs: scalar(sampler),
@@ -24,10 +24,10 @@ const datum = ({ advantage, sampler, trainer }: Token) => ({
 
 const finite = (value: number | undefined) => value !== undefined && Number.isFinite(value) ? value : null
 
-/** A loss that can be looked at token by token. */
+/** Computes a loss per token. */
 export type TokenLoss = (tokens: ReadonlyArray<Token>) => Entry.LossTerms
 
-/** The loss of that name; undefined unless each of its tokens counts by itself. */
+/** The named loss; undefined if its tokens cannot be computed independently of each other. */
 export const make = (name: string, config: Config): TokenLoss | undefined => {
   const expression = NamedLoss.perToken(name, config)
   const compiled = expression === undefined ? undefined : Result.getOrUndefined(LossProgram.compile(expression.graph))
@@ -44,7 +44,7 @@ export const make = (name: string, config: Config): TokenLoss | undefined => {
   }
 }
 
-/** The loss of the run, or the one that is named in its place. */
+/** The run's loss, or the named loss instead. */
 export const ofRun = (identity: Config, loss: string | undefined): TokenLoss | undefined => {
   const own = identity["loss"]
   const config = identity["loss_config"]

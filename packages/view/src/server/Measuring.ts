@@ -1,4 +1,4 @@
-/** Reads the measures of all rollouts of a run from its transcripts. */
+/** Reads the measures of all rollouts from a run's transcripts. */
 import type { EnvMetric } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
@@ -16,7 +16,7 @@ const plain = (metrics: EnvMetric.Metrics) =>
     Object.entries(metrics).map(([name, metric]) => [name, metric.kind === "rate" ? metric.hit : metric.value])
   )
 
-/** What a group tells, whatever its place in the records. */
+/** A group's measures, without the sequence number of its record. */
 type Told = Omit<Measures.Measured, "sequence">
 
 const memberOf = ({ transitions }: Trajectory.Trajectory, graded: EnvMetric.Metrics) =>
@@ -25,7 +25,7 @@ const memberOf = ({ transitions }: Trajectory.Trajectory, graded: EnvMetric.Metr
     plain(graded)
   )
 
-/** A group whose environment names no question is known by its key. */
+/** The measures of a group. If the environment names no question, the problem is identified by the group's key. */
 const toldOf = (result: GroupResult.GroupResult): Told => {
   if (GroupResult.isSkipped(result)) return { problem: { question: result.key, reference: "" }, members: [] }
   const [first] = result.members.flatMap((member) => Option.toArray(member))
@@ -41,10 +41,10 @@ const toldOf = (result: GroupResult.GroupResult): Told => {
   }
 }
 
-/** Runs whose measures are kept. */
+/** Maximum number of runs whose measures are cached. */
 const kept = 4
 
-/** Groups that were measured, by where their payloads lie: a payload is never written again. */
+/** Measured groups by payload offset; payloads never change. */
 type Known = Map<number, Told>
 
 const make = Effect.sync(() => {
@@ -86,7 +86,7 @@ const make = Effect.sync(() => {
   return Measuring.of({ of })
 })
 
-/** Measures of the rollouts of runs. What was read is kept, so that a live run is read on from where it was. */
+/** Measures of runs' rollouts. Results are cached, so only the new groups of a live run are read. */
 export class Measuring extends Context.Service<Measuring, {
   readonly of: (told: RunCache.Told) => Effect.Effect<Measures.Measures>
 }>()("@effect-rl/view/Measuring") {

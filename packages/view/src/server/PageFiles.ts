@@ -1,4 +1,7 @@
-/** The page's script and style. The published package has the script built; from a clone it is bundled when it is first asked for. */
+/**
+ * The page's script and style. The published package contains the bundled script; in a clone of the repository it is bundled at the first
+ * request.
+ */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
@@ -13,7 +16,7 @@ const read = Effect.fnUntraced(function*(relative: string) {
   return yield* (yield* FileSystem.FileSystem).readFileString(yield* fileAt(relative))
 }, Effect.orDie)
 
-/** The page's modules and their libraries as one script. */
+/** Bundles the page's modules and their libraries into one script. */
 export const bundle = Effect.gen(function*() {
   const { rolldown } = yield* Effect.promise(() => import("rolldown"))
   const input = yield* Effect.orDie(fileAt("../page/Main.ts"))

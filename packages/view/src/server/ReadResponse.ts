@@ -1,16 +1,16 @@
-/** The response of a turn as the policy's renderer reads it: reasoning, text and tool calls. */
+/** Parses a turn's response with the policy's renderer into reasoning, text and tool calls. */
 import type { Message } from "@effect-rl/core"
 import { type Renderer, Renderers, type ResponseStream, type Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import type * as Entry from "../story/Entry.ts"
 
-/** A response part by part, and as a message. */
+/** A response as parts, and as a message. */
 export interface Read {
   readonly parts: ReadonlyArray<Entry.SaidPart>
   readonly message: Message.Message
 }
 
-/** Reads a response; null where the model's tokenizer or its renderer is not here. */
+/** Parses a response; null if the model's tokenizer or renderer is not available. */
 export type Reading = (tokens: Int32Array) => Effect.Effect<Read | null>
 
 export const unread: Reading = () => Effect.succeed(null)
@@ -28,7 +28,7 @@ const partOf = (delta: ResponseStream.Delta): Entry.SaidPart => {
   }
 }
 
-/** Text and reasoning come piece by piece; each call is whole. */
+/** Joins consecutive pieces of text and of reasoning; each tool call is already complete. */
 const joined = (deltas: ReadonlyArray<ResponseStream.Delta>): ReadonlyArray<Entry.SaidPart> => {
   const parts: Array<Entry.SaidPart> = []
   for (const { kind, text } of deltas.map(partOf)) {
@@ -40,10 +40,10 @@ const joined = (deltas: ReadonlyArray<ResponseStream.Delta>): ReadonlyArray<Entr
   return parts.map(({ kind, text }) => ({ kind, text: text.trim() })).filter(({ text }) => text !== "")
 }
 
-/** What a renderer reads, and how it renders prompts. */
+/** Parses responses and renders prompts. */
 export interface Rendering {
   readonly reading: Reading
-  /** Undefined where the renderer is not here. */
+  /** Undefined if the renderer is not available. */
   readonly render: Renderer.Renderer["generationPrompt"] | undefined
 }
 
@@ -58,7 +58,7 @@ const readingOf = (renderer: Renderer.Renderer): Reading => (tokens) =>
     return read
   }).pipe(Effect.orElseSucceed(() => null))
 
-/** Reads responses as the renderer of that name writes them with the tokenizer. */
+/** Parses responses with the named renderer and the tokenizer. */
 export const make = (renderer: string, tokenizer: Tokenizer.Tokenizer): Effect.Effect<Rendering> =>
   Effect.match(Renderers.byName(renderer, tokenizer), {
     onFailure: () => unknown,

@@ -1,4 +1,4 @@
-/** Answers about one run. */
+/** Responses to requests about one run. */
 import type { RunRecord } from "@effect-rl/core"
 import { Recorded, Rollouts, Story } from "@effect-rl/core/records"
 import * as Arr from "effect/Array"
@@ -30,14 +30,17 @@ const told = (run: string) => Effect.flatMap(RunCache, (cache) => cache.read(run
 
 const languageOf = (story: Story.Story) => Effect.flatMap(Languages, (languages) => languages.of(story))
 
-/** All records that count, and whether a process writes more. Prepares the tokenizer, as a transcript may be asked for next. */
+/**
+ * All records that count, and whether a process is still writing. Loads the tokenizer in advance, because a transcript may be requested
+ * next.
+ */
 export const records = Effect.fnUntraced(function*({ run }: OfRun) {
   const { isWritten, story } = yield* told(run)
   yield* Effect.flatMap(Languages, (languages) => languages.prepare(story))
   return HttpServerResponse.jsonUnsafe({ isWritten, entries: story.records })
 })
 
-/** The JSON of records, kept because several pages may receive them. */
+/** The records' JSON, cached because several pages may receive it. */
 const texts = new WeakMap<RunRecord.RunRecord, string>()
 
 const text = (record: RunRecord.RunRecord) => {
@@ -46,17 +49,17 @@ const text = (record: RunRecord.RunRecord) => {
   return known
 }
 
-/** Records that were written at about the same time, with the sequence number of the last one, which a browser names when it connects again. */
+/** Records that were written at about the same time. The event id is the last sequence number, which a browser sends when it reconnects. */
 const message = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   `id: ${records.at(-1)?.sequence}\ndata: [${records.map(text).join(",")}]\n\n`
 
-/** A browser that connects again names the last record it has seen. */
+/** The sequence number of the last record that a reconnecting browser has received. */
 export const lastSeen = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {
   const seen = Number.parseInt(headers["last-event-id"] ?? "", 10)
   return Number.isNaN(seen) ? undefined : seen
 })
 
-/** New records as server-sent events, and the event `written` that says whether a process writes more. */
+/** New records as server-sent events, and `written` events that say whether a process is still writing. */
 export const events = Effect.fnUntraced(function*(run: string, after: number) {
   const { isWritten, reader } = yield* Effect.flatMap(FollowedRuns, (runs) => runs.follow(run))
   const written = Stream.map(isWritten, (isWritten) => `event: written\ndata: ${isWritten}\n\n`)
@@ -67,7 +70,7 @@ export const events = Effect.fnUntraced(function*(run: string, after: number) {
   )
 })
 
-/** The transcripts of a group, with its tokens under the run's loss, or under another that is named. */
+/** A group's transcripts, with each token's term of the run's loss or of the named loss. */
 export const transcript = Effect.fnUntraced(
   function*({ loss, run, sequence }: OfRun & { readonly sequence: number; readonly loss?: string | undefined }) {
     const { reader, story } = yield* told(run)
@@ -88,7 +91,7 @@ export const transcript = Effect.fnUntraced(
   }
 )
 
-/** Hits, one JSON text per line, then what was searched. */
+/** Search hits as one JSON text per line, then a summary of the search. */
 export const search = Effect.fnUntraced(function*({ run, text }: OfRun & { readonly text: string }) {
   const { reader, story } = yield* told(run)
   const { decode } = yield* languageOf(story)
@@ -106,10 +109,10 @@ export const measures = ({ run }: OfRun) =>
     (measures) => HttpServerResponse.jsonUnsafe(measures)
   )
 
-/** Points of a metric that are sent: more than a small picture has pixels. */
+/** Maximum number of points sent per metric; a small chart cannot show more. */
 const mostPoints = 600
 
-/** Every metric of the run, as series over the axis. */
+/** All metrics of the run, as series over the axis. */
 export const metrics = ({ axis, run }: OfRun & { readonly axis: MetricSeries.Axis }) =>
   Effect.map(told(run), ({ story }) =>
     HttpServerResponse.jsonUnsafe(
@@ -119,7 +122,7 @@ export const metrics = ({ axis, run }: OfRun & { readonly axis: MetricSeries.Axi
       }))
     ))
 
-/** The pipeline that the run is a stage of. */
+/** The stages of the run's pipeline. */
 export const stages = (folders: ReadonlyArray<string>) => ({ run }: OfRun) =>
   Effect.map(Stages.of(folders, run), (stages) => HttpServerResponse.jsonUnsafe(stages))
 
@@ -135,6 +138,6 @@ export const regrade = Effect.fnUntraced(
   }
 )
 
-/** The run compared with others. */
+/** Compares the run with others. */
 export const compare = ({ others, run }: OfRun & { readonly others: string | ReadonlyArray<string> }) =>
   Effect.map(Comparing.run([run, ...Arr.ensure(others)]), (comparison) => HttpServerResponse.jsonUnsafe(comparison))

@@ -1,4 +1,4 @@
-/** Runs as read from their records, kept until the files change. */
+/** Runs read from their records, and cached until the files change. */
 import { RunStore } from "@effect-rl/core"
 import { Audit, StoryReader } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
@@ -13,12 +13,12 @@ import type * as Entry from "../story/Entry.ts"
 import * as Findings from "./Findings.ts"
 import * as RunLine from "./RunLine.ts"
 
-/** A run as read from its records. */
+/** A run's story, read from its records. */
 export interface Told extends RunLine.Known {
   readonly reader: RunStore.RunReader
 }
 
-/** Runs whose records are kept, as a page reads the same run again and again. */
+/** Maximum number of cached runs; a page reads the same run repeatedly. */
 const kept = 8
 
 const make = Effect.gen(function*() {
@@ -28,11 +28,11 @@ const make = Effect.gen(function*() {
   const links = new Map<string, { readonly stamp: string; readonly links: RunLine.Links }>()
   const audits = Findings.make()
   const scope = yield* Effect.scope
-  /** Audits that nobody waits for are made one after the other. */
+  /** Background audits run one after the other. */
   const one = yield* Semaphore.make(1)
   const waiting = new Set<string>()
 
-  /** Changes when the records do, or when the process that writes them comes or goes. */
+  /** A stamp that changes with the records, and with whether a process writes them. */
   const stampOf = Effect.fnUntraced(function*(run: string, isWritten: boolean) {
     const fs = yield* FileSystem.FileSystem
     const { mtime, size } = yield* Effect.mapError(
@@ -56,7 +56,7 @@ const make = Effect.gen(function*() {
     return told
   }, Effect.provideContext(context))
 
-  /** The run's line as its audit stands. */
+  /** The run's line with the current state of its audit. */
   const lineOf = Effect.fnUntraced(function*(run: string, now: number) {
     const stamp = yield* stampOf(run, yield* RunDirectory.isHeld(run))
     const told = yield* read(run)
@@ -65,7 +65,7 @@ const make = Effect.gen(function*() {
     return line
   })
 
-  /** Audits the run in its turn, then makes its line anew. A run that cannot be read says so when its line is asked for. */
+  /** Audits the run when its turn comes, then updates its line. An unreadable run is reported when its line is requested. */
   const auditLater = Effect.fnUntraced(function*(run: string, now: number) {
     if (waiting.has(run)) return
     waiting.add(run)
@@ -82,7 +82,7 @@ const make = Effect.gen(function*() {
     yield* RunDirectory.open(run)
     const stamp = yield* stampOf(run, yield* RunDirectory.isHeld(run))
     const before = lines.get(run)
-    // The status of a running run depends on the clock, so it is not cached.
+    // A running run's status depends on the clock, so it is not cached.
     if (before?.stamp === stamp && before.line.status !== "running") return before.line
     const line = yield* lineOf(run, now)
     if (!audits.isDone(yield* read(run))) yield* auditLater(run, now)
@@ -114,7 +114,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * Reads runs.
+ * Reads and caches runs.
  *
  * @example
  * const line = RunCache.RunCache.use((runs) => runs.line("runs/sums", Date.now())).pipe(Effect.provide(RunCache.RunCache.layer))
@@ -122,15 +122,15 @@ const make = Effect.gen(function*() {
 export class RunCache extends Context.Service<RunCache, {
   readonly read: (run: string) => Effect.Effect<Told, RunStore.RunError>
   /**
-   * One line about the run, at the time `now`. Its transcripts are audited after it was asked for: until then the line says that they are
-   * not, and calls the run neither good nor bad by its rewards.
+   * The run's line in the list of runs, at the time `now`. An audit of the transcripts starts in the background. Until it is done, the line
+   * says so and its verdict is not `good`.
    */
   readonly line: (run: string, now: number) => Effect.Effect<Entry.RunLine, RunStore.RunError>
-  /** The line of the run after its audit, which is made where it has at most `Audit.mostAtOnce` groups. */
+  /** The run's line after an audit, if the run has at most `Audit.mostAtOnce` groups. */
   readonly audited: (run: string, now: number) => Effect.Effect<Entry.RunLine, RunStore.RunError>
-  /** How the run and its checkpoints are called in the settings of others. */
+  /** The names under which other runs' settings refer to the run and its checkpoints. */
   readonly links: (run: string) => Effect.Effect<RunLine.Links, RunStore.RunError>
-  /** What an audit of all of the run's transcripts finds. */
+  /** The findings of an audit of all transcripts. */
   readonly findings: (run: string) => Effect.Effect<Entry.Findings, RunStore.RunError>
 }>()("@effect-rl/view/RunCache") {
   static readonly layer = Layer.effect(RunCache, make)

@@ -1,16 +1,16 @@
-/** A line of the list of runs. */
+/** A run's line in the list of runs. */
 import { Diagnosis, Story } from "@effect-rl/core/records"
 import { createHash } from "node:crypto"
 import type * as Entry from "../story/Entry.ts"
 import * as Spending from "../story/Spending.ts"
 import * as Status from "../story/Status.ts"
 
-/** The story of a run, and whether the run is still written. */
+/** A run's story, and whether the run is still being written. */
 export interface Known {
   readonly story: Story.Story
-  /** A process holds the run open. */
+  /** Whether a process holds the run open. */
   readonly isWritten: boolean
-  /** What an audit of its transcripts found, if one was made. */
+  /** The findings of an audit, if one was made. */
   readonly findings?: Entry.Findings | undefined
 }
 
@@ -19,7 +19,7 @@ const statusOf = ({ isWritten, story: { end } }: Known): Entry.RunLine["status"]
   return isWritten ? "running" : "killed"
 }
 
-/** The newest of the held-out measurements that the run is judged by. */
+/** The newest of the held-out measurements on which the verdict is based. */
 const heldOf = (story: Story.Story) => {
   const measure = Diagnosis.heldOut(story)
   const newest = measure?.points.at(-1)
@@ -37,13 +37,13 @@ const scoreOf = (story: Story.Story) => {
   return newest?.evaluated?.score?.value ?? null
 }
 
-/** Points of a curve that is as wide as a word. */
+/** Maximum number of points in a curve of a word's width. */
 const mostPoints = 40
 
-/** What rounding leaves of values that are 0, as the mean of rewards that are compared in pairs. */
+/** Values below this are rounding errors of 0, for example in mean rewards of paired comparisons. */
 const nothing = 1e-12
 
-/** At most so many of the values, at equal distances back from the last one, and the first one. */
+/** At most `mostPoints` values: the first, and others at equal distances, including the last. */
 const thinned = (values: ReadonlyArray<number>): ReadonlyArray<number | null> => {
   const each = Math.ceil(values.length / mostPoints)
   return values
@@ -51,30 +51,30 @@ const thinned = (values: ReadonlyArray<number>): ReadonlyArray<number | null> =>
     .map((value) => Number.isFinite(value) ? Math.abs(value) < nothing ? 0 : Number(value.toPrecision(4)) : null)
 }
 
-/** The identity of the run without its seed, as a short text. */
+/** The run's identity without its seed, as a short text. */
 const methodOf = ({ opened }: Story.Story) => {
   const { seed: _, ...identity } = opened?.identity ?? {}
   return createHash("sha256").update(JSON.stringify(identity)).digest("base64url").slice(0, 12)
 }
 
-/** What became of the run. A run whose transcripts were not read is not called good. */
+/** The run's verdict. It is not `good` unless the transcripts were audited. */
 const verdictOf = ({ findings, isWritten, story }: Known): Entry.RunLine["verdict"] => {
   const { kind, level, sentence } = Diagnosis.of(story, { isWritten, ...findings })
   const isAudited = findings !== undefined
   return { kind, level: isAudited || level !== "good" ? level : "none", sentence, isAudited }
 }
 
-/** How a run and its checkpoints are called in the settings of others. */
+/** The names under which other runs' settings refer to the run and its checkpoints. */
 export interface Links {
-  /** The addresses under which its checkpoints lie, and the ends of the names of their copies. */
+  /** The addresses of the run's checkpoints, and the suffixes of their copies' names. */
   readonly made: ReadonlySet<string>
-  /** The addresses of the checkpoints that it began from, learns from or stays near. */
+  /** The addresses of the checkpoints from which the run starts, and those of its teachers and references. */
   readonly uses: ReadonlyArray<string>
 }
 
 const placeOf = (address: string) => /^[a-z]+:\/\/[^/\s"]+/.exec(address)?.[0] ?? ""
 
-/** Copies are named after the run, the iteration and the beginning of the digest. */
+/** Number of digest digits in a copy's name, which consists of the run, the iteration and the digest. */
 const digits = 8
 
 export const linksOf = ({ opened, records }: Story.Story): Links => {
@@ -90,11 +90,11 @@ export const linksOf = ({ opened, records }: Story.Story): Links => {
   }
 }
 
-/** Whether a checkpoint of the run is at the place. The places of an engine are those of one folder. */
+/** Whether a checkpoint of the run has this address. Engine addresses are only compared within one folder. */
 export const hasMade = ({ made }: Links, place: string, isBeside: boolean): boolean =>
   made.has(place.slice(-digits)) || (made.has(place) && (isBeside || !place.startsWith("engine:")))
 
-/** One line about a run. */
+/** Makes the run's line, at the time `now`. */
 export const make = (run: string, known: Known, now: number): Entry.RunLine => {
   const { isWritten, story } = known
   const training = Diagnosis.training(story)

@@ -1,4 +1,4 @@
-/** The run directories that the page may show: the given folders, and the folders in them. */
+/** The run directories that the page may show: the given folders and their subfolders. */
 import type { RunStore } from "@effect-rl/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -20,7 +20,7 @@ const children = Effect.fnUntraced(function*(folder: string) {
   return names.toSorted().map((name) => path.join(folder, name))
 })
 
-/** Folders of sweeps and pipelines lie in a folder of runs, and have runs in them. */
+/** Maximum depth of subfolders: sweeps and pipelines are folders of runs inside a folder of runs. */
 const deepest = 2
 
 const runsIn: (
@@ -35,7 +35,10 @@ const runsIn: (
   }
 )
 
-/** The run directories among the folders, their children and grandchildren, each once. No other run is looked for inside of a run. */
+/**
+ * The run directories among the folders and two levels of subfolders, without duplicates. Run directories are not searched for further
+ * runs.
+ */
 export const find = Effect.fn("Runs.find")(function*(folders: ReadonlyArray<string>) {
   const found = yield* Effect.forEach(folders, (folder) => runsIn(folder, deepest))
   return [...new Set(found.flat())]
@@ -47,7 +50,7 @@ const cached: Line = (cache, run) => Effect.flatMap(Clock.currentTimeMillis, (no
 
 const audited: Line = (cache, run) => Effect.flatMap(Clock.currentTimeMillis, (now) => cache.audited(run, now))
 
-/** One line about each run, newest first; runs that cannot be read come last and say why. */
+/** One line per run, newest first. Unreadable runs come last, with their errors. */
 const linesOf = Effect.fnUntraced(function*(folders: ReadonlyArray<string>, make: Line) {
   const cache = yield* RunCache.RunCache
   const lines = yield* Effect.forEach(yield* find(folders), (run) =>
@@ -60,11 +63,11 @@ const linesOf = Effect.fnUntraced(function*(folders: ReadonlyArray<string>, make
   return lines.toSorted((left, right) => at(right) - at(left))
 })
 
-/** One line about each run, newest first, without waiting for audits; runs that cannot be read come last and say why. */
+/** One line per run, newest first, without waiting for audits. Unreadable runs come last, with their errors. */
 export const lines = Effect.fn("Runs.lines")((folders: ReadonlyArray<string>) => linesOf(folders, cached))
 
 /**
- * As `lines`, after an audit of each run that is not very long, and without keeping anything for the next time.
+ * Like `lines`, but audits each run first, unless it is very long, and caches nothing.
  *
  * @example
  * const states = Effect.map(Runs.list(["runs"]), (runs) => runs.map((run) => "state" in run ? run.state : run.error))

@@ -1,4 +1,4 @@
-/** Full-text search over the prompts and answers of a run, and everything that its environments logged. */
+/** Full-text search over a run's prompts, responses and environment logs. */
 import type { RunRecord, RunStore } from "@effect-rl/core"
 import { Trajectory } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
@@ -43,11 +43,11 @@ const hitsIn = (result: GroupResult.GroupResult, group: Entry.Group, sought: str
       }))
     )
 
-/** Whether the text was logged: looking costs less than decoding the payload. */
+/** Whether the text occurs in the payload's logs; searching is cheaper than decoding the payload. */
 const isLogged = (payload: string, sought: string) =>
   payload.toLowerCase().includes(JSON.stringify(sought).slice(1, -1))
 
-/** A group with the place of its payload. */
+/** A group with its payload's location. */
 interface Recorded {
   readonly group: Entry.Group
   readonly range: RunRecord.Payload
@@ -59,8 +59,8 @@ const recorded = (group: Entry.Entry): ReadonlyArray<Recorded> => {
 }
 
 /**
- * Hits in groups that logged the text, then hits in the tokens of the others, where the model's tokenizer is here; in both passes the
- * newest groups first. The last value says what was searched, and what could not be. Case does not count.
+ * Hits in groups that logged the text, then hits in the decoded tokens of the other groups, if the model's tokenizer is available. Both
+ * passes start with the newest groups. The last value says what was searched and what could not be. The search ignores case.
  */
 export const run = (
   reader: RunStore.RunReader,
@@ -79,7 +79,7 @@ export const run = (
     searched++
     return hitsIn(result, group, sought, decode ?? (() => ""))
   })
-  /** A group that cannot be read has no hits, and the end of the search says why. */
+  /** An unreadable group has no hits; the end of the search reports the error. */
   const readable = Effect.catch((error: RunStore.RunError | GroupPayload.GroupPayloadError) =>
     Effect.sync((): ReadonlyArray<Entry.Hit> => {
       unread++

@@ -1,4 +1,4 @@
-/** The stages of a pipeline: runs that begin from checkpoints of others, learn from them or stay near them. */
+/** Pipeline stages: runs that start from other runs' checkpoints, or use them as teachers or references. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
@@ -11,7 +11,7 @@ const noLinks: RunLine.Links = { made: new Set(), uses: [] }
 
 type Edges = ReadonlyMap<string, ReadonlyArray<string>>
 
-/** The runs on which each run stands. */
+/** For each run, the runs whose checkpoints it uses. */
 const edgesOf = Effect.fnUntraced(function*(runs: ReadonlyArray<string>) {
   const path = yield* Path.Path
   const cache = yield* RunCache
@@ -34,7 +34,7 @@ const edgesOf = Effect.fnUntraced(function*(runs: ReadonlyArray<string>) {
   ]))
 })
 
-/** The run with all on which it stands, all that stand on it, and so on. */
+/** All runs connected with the run, directly or indirectly. */
 const joined = (edges: Edges, run: string): ReadonlyArray<string> => {
   const found = new Set([run])
   for (const one of found) {
@@ -46,7 +46,7 @@ const joined = (edges: Edges, run: string): ReadonlyArray<string> => {
   return [...found]
 }
 
-/** The runs in their order, but each after those on which it stands, as far as there is such an order. */
+/** The runs in their order, except that each comes after the runs whose checkpoints it uses. A cycle keeps the given order. */
 const ordered = (edges: Edges, runs: ReadonlyArray<string>): ReadonlyArray<string> => {
   const order = new Set<string>()
   const visit = (run: string, above: ReadonlySet<string>) => {
@@ -58,7 +58,7 @@ const ordered = (edges: Edges, runs: ReadonlyArray<string>): ReadonlyArray<strin
   return [...order]
 }
 
-/** The stages of the run's pipeline in their order; none where it is a run by itself. */
+/** The stages of the run's pipeline in order; empty if the run belongs to none. */
 export const of = Effect.fn("Stages.of")(function*(folders: ReadonlyArray<string>, run: string) {
   const edges = yield* edgesOf(yield* Runs.find(folders))
   const stages = joined(edges, run).toSorted()

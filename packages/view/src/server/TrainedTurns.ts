@@ -1,11 +1,11 @@
-/** The recorded effects of updates on the tokens of each turn. */
+/** The recorded effects of updates on each turn's tokens. */
 import type { RunStore } from "@effect-rl/core"
 import { Key, type Trajectory } from "@effect-rl/core/environments"
 import { Story, TrainedTokens } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import type * as Entry from "../story/Entry.ts"
 
-/** A value for each sampled token of a turn. */
+/** A turn's values, one per sampled token. */
 export interface TrainedTurn {
   readonly logprobs: Float32Array
   readonly advantages: Float32Array
@@ -13,7 +13,7 @@ export interface TrainedTurn {
 
 const none: ReadonlyArray<TrainedTokens.Datum> = []
 
-/** Reads the datums of a group; none where the run recorded none, or in a form that this version does not read. */
+/** Reads a group's datums; empty if the run recorded none, or in a format that this version cannot read. */
 export const reader = (run: RunStore.RunReader, story: Story.Story) => {
   let last: { readonly iteration: number; readonly datums: ReadonlyArray<TrainedTokens.Datum> } | undefined
   const datumsOf = Effect.fnUntraced(function*(iteration: number) {
@@ -36,7 +36,7 @@ export const reader = (run: RunStore.RunReader, story: Story.Story) => {
 
 const lengthOf = (turn: Trajectory.Transition | undefined) => turn?.trainable === true ? turn.action.tokens.length : 0
 
-/** The trained turns of a member by their index. */
+/** A member's trained turns by turn index. */
 export const ofMember = (
   datums: ReadonlyArray<TrainedTokens.Datum>,
   member: number,
@@ -46,7 +46,7 @@ export const ofMember = (
   for (const datum of datums) {
     const { advantages, logprobs } = datum
     const lengths = Key.decodeTurns(datum).map((turn) => [turn, lengthOf(transitions[turn])] as const)
-    // A datum that was cut does not say which tokens it left out.
+    // A truncated datum does not record which tokens it omits.
     if (datum.member !== member || lengths.reduce((sum, [, length]) => sum + length, 0) !== logprobs.length) continue
     let at = 0
     for (const [turn, length] of lengths) {

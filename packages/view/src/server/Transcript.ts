@@ -1,4 +1,4 @@
-/** The payload of a group as values that the page shows. */
+/** Converts a group's payload to the values that the page shows. */
 import type { EnvMetric } from "@effect-rl/core"
 import { Trajectory } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
@@ -23,17 +23,17 @@ const metricsOf = (metrics: EnvMetric.Metrics) =>
     Object.entries(metrics).map(([name, metric]) => [name, metric.kind === "rate" ? metric.hit : finite(metric.value)])
   )
 
-/** The data beside the records that a transcript needs. */
+/** The data that a transcript needs besides the records. */
 export interface Context extends Language {
   readonly story: Story.Story
   readonly group: Entry.Group
-  /** The effects of the update on tokens of the group; empty if the run did not record them. */
+  /** The update's effects on the group's tokens; empty if the run did not record them. */
   readonly datums: ReadonlyArray<TrainedTokens.Datum>
-  /** The loss to show; undefined where it cannot be computed. */
+  /** The loss to show; undefined if it cannot be computed. */
   readonly loss: LossTerms.TokenLoss | undefined
 }
 
-/** Why no token of a group is trained on. */
+/** Reasons why no token of a group is trained on. */
 const masks: Readonly<Record<Story.GroupCredit["verdict"] | "uncredited", string>> = {
   uncredited: "no update has come to its group yet",
   informative: "no advantage is recorded for its member",
@@ -44,7 +44,7 @@ const masks: Readonly<Record<Story.GroupCredit["verdict"] | "uncredited", string
   stale: "its group was left out, as it is too old"
 }
 
-/** Why no token of a turn is trained on. */
+/** Why no token of a turn is trained on; null if they are. */
 const maskOf = (
   { group, story }: Context,
   { trainable }: Trajectory.Transition,
@@ -81,9 +81,9 @@ const creditOf = (
   }
 }
 
-/** What is known of the turns of a member. */
+/** Data shared by a member's turns. */
 interface Told {
-  /** Optimizer steps behind the group's first weights. */
+  /** The optimizer step of the weights with which the group began. */
   readonly samplerStep: number
   readonly readings: ReadonlyArray<Read | null>
   readonly places: ReadonlyArray<Entry.TurnMessages>
@@ -122,7 +122,7 @@ const turnOf = (
   }
 }
 
-/** Each turn's messages follow those of the turn before. */
+/** The indices of each turn's messages among its member's messages. */
 const placesOf = (turns: ReadonlyArray<Conversation.Turn>): ReadonlyArray<Entry.TurnMessages> => {
   let next = 0
   return turns.map(({ shown }) => {
@@ -167,7 +167,7 @@ const membersOf = (context: Context, group: GroupResult.Group) =>
       onSome: (trajectory) => memberOf(context, group, index, trajectory)
     }))
 
-/** The transcripts of a group as the page shows them. */
+/** A group's transcripts, as the page shows them. */
 export const make = Effect.fnUntraced(function*(context: Context, result: GroupResult.GroupResult) {
   const view: Entry.GroupView = {
     key: result.key,

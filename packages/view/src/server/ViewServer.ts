@@ -1,4 +1,4 @@
-/** The page over HTTP, with the runs that it shows. */
+/** The HTTP server of the page and its runs. */
 import { RunStore } from "@effect-rl/core"
 import { GroupPayload } from "@effect-rl/core/records"
 import * as Arr from "effect/Array"
@@ -23,11 +23,11 @@ import * as RunCache from "./RunCache.ts"
 import * as Runs from "./Runs.ts"
 
 export interface ViewServerOptions {
-  /** Run directories, or folders of them. */
+  /** Run directories, or folders that contain run directories. */
   readonly folders: ReadonlyArray<string>
   /**
-   * The token that a request must have, at first as `?token=` in the address. Needed if the server listens beyond loopback; without
-   * it, requests to other hosts than this machine are refused.
+   * The token that requests must carry, at first as `?token=` in the address. Set it if the server listens beyond loopback. Without a
+   * token, requests whose Host is another machine are refused.
    */
   readonly token?: string
 }
@@ -38,7 +38,7 @@ const notFound = problem(404)
 
 type Answer<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
-/** Answers with the error of a request or a run. */
+/** Responds with the error of a request or a run. */
 const explained = <E, R>(
   answer: Answer<E | Schema.SchemaError | RunStore.RunError | GroupPayload.GroupPayloadError, R>
 ) =>
@@ -54,7 +54,7 @@ const explained = <E, R>(
     )
   )
 
-/** Answers a request about one of the runs; no other directory is opened. */
+/** Handles a request about a listed run. Other directories are never opened. */
 const aboutRun = <Q extends { readonly run: string; readonly others?: string | ReadonlyArray<string> }, E, R>(
   { folders }: ViewServerOptions,
   query: Schema.Codec<Q, Readonly<Record<string, string | ReadonlyArray<string> | undefined>>>,
@@ -81,11 +81,11 @@ const Search = Schema.Struct({ run: Schema.String, text: Schema.NonEmptyString }
 const Metrics = Schema.Struct({ run: Schema.String, axis: Schema.Literals(MetricSeries.axes) })
 const Regrade = Schema.Struct({ run: Schema.String, iteration: Whole, rule: Schema.Literals(Regrading.names) })
 
-/** One field, or up to three of the same name. */
+/** One value, or up to three values of the same name. */
 const Others = Schema.Union([Schema.String, Schema.Array(Schema.String).check(Schema.isMaxLength(3))])
 const Compare = Schema.Struct({ run: Schema.String, others: Others })
 
-/** Streams of events at once, each of which reads and sends every record. */
+/** Maximum number of concurrent event streams, because each of them sends every record. */
 const mostStreams = 32
 
 const tooMany = HttpServerResponse.jsonUnsafe(
@@ -93,7 +93,7 @@ const tooMany = HttpServerResponse.jsonUnsafe(
   { status: 503, headers: { "retry-after": "5" } }
 )
 
-/** Counts streams until they end, and refuses those that are too many. */
+/** Counts open streams, and refuses further streams above the limit. */
 const streams = () => {
   let open = 0
   const close = Effect.sync(() => {
@@ -143,8 +143,8 @@ const routes = Effect.fnUntraced(function*(options: ViewServerOptions) {
 })
 
 /**
- * Serves the page and its data, to this machine or to those who have the token. Where `Tokenizers` are provided, transcripts show
- * the text of each token.
+ * Serves the page and its data to this machine, or to everyone with the token. If `Tokenizers` is provided, transcripts show the text of
+ * each token.
  *
  * @example
  * const page = ViewServer.layer({ folders: ["runs"], token: "secret" })

@@ -1,4 +1,4 @@
-/** What changed from an iteration to the one after it. */
+/** Changes of metrics between consecutive iterations. */
 
 /** A metric that changed. */
 export interface Change {
@@ -9,7 +9,7 @@ export interface Change {
 
 type Values = Readonly<Record<string, number | null>>
 
-/** Metrics that tell why a reward moved: rewards by tag, what groups taught, how answers ended, how long they were, what the optimizer met. */
+/** Metrics that explain a change of the reward: rewards by tag, group signals, stop reasons, lengths, and optimizer statistics. */
 const telling = [
   /^reward$/,
   /^env\/[^/]+\/reward\/total$/,
@@ -23,16 +23,16 @@ const telling = [
 
 const isShare = (value: number) => value >= 0 && value <= 1
 
-/** Shares by their difference; other values, whose scale is not known, by half of their relative one. */
+/** The size of a change: the difference for shares; half of the relative difference for other values, whose scale is unknown. */
 const size = ({ before, now }: Change) =>
   isShare(before) && isShare(now)
     ? Math.abs(now - before)
     : Math.abs(now - before) / (2 * Math.max(Math.abs(now), Math.abs(before)))
 
-/** Smaller changes are not worth a line. */
+/** Smaller changes are not shown. */
 const least = 0.01
 
-/** The reward, and the `most` metrics that changed most, those first. */
+/** The reward, then the `most` metrics with the largest changes, largest first. */
 export const of = (before: Values, now: Values, most = 8): ReadonlyArray<Change> => {
   const changes = Object.entries(now).flatMap(([name, value]): ReadonlyArray<Change> => {
     const earlier = before[name]
@@ -42,7 +42,7 @@ export const of = (before: Values, now: Values, most = 8): ReadonlyArray<Change>
   })
   const [reward, others] = [
     changes.filter(({ name }) => name === "reward"),
-    // The reward of all tags is the reward.
+    // The reward over all tags is the overall reward, which is already listed.
     changes.filter((change) =>
       change.name !== "reward" && change.name !== "env/all/reward/total" && size(change) >= least
     )

@@ -1,8 +1,8 @@
-/** The checkpoints of a run with what was measured at each, and the commands that use them. */
+/** A run's checkpoints with their measurements, and the commands that use them. */
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
 
-/** What an evaluator measured of the weights of a checkpoint. */
+/** An evaluator's measurement of a checkpoint's weights. */
 export interface Measured extends Diagnosis.Reading {
   readonly evaluator: string
 }
@@ -10,10 +10,10 @@ export interface Measured extends Diagnosis.Reading {
 export interface CheckpointLine {
   readonly name: string
   readonly kind: string
-  /** Iterations that were done. */
+  /** Number of completed iterations. */
   readonly iteration: number
   readonly at: number
-  /** When the backend deletes it, in milliseconds since 1970; null where it is kept. */
+  /** When the backend deletes the checkpoint, in milliseconds since 1970; null if it is kept. */
   readonly expiresAt: number | null
   readonly measured: ReadonlyArray<Measured>
 }
@@ -24,7 +24,7 @@ const measuredAt = (story: Story.Story<null>, iteration: number): ReadonlyArray<
     return reading === undefined ? [] : [{ evaluator, ...reading }]
   })
 
-/** The checkpoints, newest first. A checkpoint whose path was written again stands at its newest place. */
+/** The checkpoints, newest first. A path that was saved more than once appears only at its newest place. */
 export const of = (story: Story.Story<null>): ReadonlyArray<CheckpointLine> => {
   const newest = new Map(Story.checkpoints(story).map((saved) => [saved.iteration, saved]))
   return [...newest.values()].toReversed().map(({ at, expiresAt, iteration, kind, name }) => ({
@@ -37,7 +37,7 @@ export const of = (story: Story.Story<null>): ReadonlyArray<CheckpointLine> => {
   }))
 }
 
-/** The checkpoint with the best measurement of the run's first evaluator, or the newest one where none was measured. */
+/** The checkpoint with the best measurement of the run's first evaluator, or the newest checkpoint if none was measured. */
 export const best = (story: Story.Story<null>): CheckpointLine | undefined => {
   const [first] = Story.evaluators(story)
   const all = of(story)
@@ -48,7 +48,7 @@ export const best = (story: Story.Story<null>): CheckpointLine | undefined => {
   return all.toSorted((left, right) => valueOf(right) - valueOf(left))[0]
 }
 
-/** What a command does, and its line. */
+/** A command line, and what it does. */
 export interface Command {
   readonly does: "chat" | "evaluate" | "serve" | "export"
   readonly line: string
@@ -56,7 +56,7 @@ export interface Command {
 
 const quoted = (path: string) => /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 
-/** The commands for a checkpoint of the run in the folder. */
+/** The commands for a checkpoint of the run in the given folder. */
 export const commands = (
   story: Story.Story<null>,
   run: string,

@@ -1,4 +1,4 @@
-/** A run inside an exported page. */
+/** The run in an exported page. */
 import type * as Entry from "./Entry.ts"
 
 export interface Embedded {
@@ -6,9 +6,9 @@ export interface Embedded {
   readonly entries: ReadonlyArray<Entry.Entry>
   readonly findings: Entry.Findings
   readonly log: Entry.LogTail
-  /** By the sequence number of the group's record. */
+  /** Transcripts, by the sequence number of the group's record. */
   readonly transcripts: Readonly<Record<string, Entry.GroupView>>
 }
 
-/** The element that holds it, as base64 of gzipped JSON. */
+/** The id of the element that contains the run, as base64 of gzipped JSON. */
 export const elementId = "run"

@@ -1,5 +1,5 @@
 /**
- * Records and transcripts as the page receives them: JSON, with null in place of NaN and the infinities.
+ * Records and transcripts as the page receives them: JSON in which NaN and the infinities are null.
  *
  * @example
  * const rewards = (entries: ReadonlyArray<Entry.Entry>) =>
@@ -18,61 +18,61 @@ export type Group = Recorded.Group<null>
 export type Updated = Recorded.Updated<null>
 export type Evaluated = Recorded.Evaluated<null>
 
-/** A line of the list of runs. */
+/** A run's line in the list of runs. */
 export interface RunLine {
-  /** The path of the run directory, which is also its name in addresses. */
+  /** The path of the run directory, which is also the run's name in addresses. */
   readonly run: string
   readonly program: string
   readonly model: string
   readonly state: string
-  /** The state of the run: a process is writing it, it ended by itself or by an error, or its process is gone. */
+  /** `running`: a process is writing the run. `ended` or `failed`: it ended normally or with an error. `killed`: its process is gone. */
   readonly status: "running" | "ended" | "failed" | "killed"
   readonly done: number
   readonly iterations: number | null
   readonly reward: number | null
-  /** The newest score of the first evaluator. */
+  /** The first evaluator's newest score. */
   readonly score: number | null
-  /** The newest held-out measurement, also as people read it: a share of right answers, a loss, a margin or a reward. */
+  /** The newest held-out measurement as a number and as text: a share of right answers, a loss, a margin or a reward. */
   readonly held: { readonly value: number; readonly text: string } | null
-  /** What training is measured by: the reward, or else the loss, the margin, or the divergence from a teacher. */
+  /** The main training measure: the reward, or else the loss, the margin, or the divergence from a teacher. */
   readonly measure: string
-  /** The measure of the iterations, of at most forty of them. */
+  /** The measure by iteration, thinned to at most forty values. */
   readonly curve: ReadonlyArray<number | null>
-  /** Equal for runs that differ in their seeds alone. */
+  /** Equal for runs that differ only in their seeds. */
   readonly method: string
-  /** The recipe, or the program where it is not recorded. */
+  /** The recipe, or the program if no recipe is recorded. */
   readonly recipe: string
   readonly tokens: number
-  /** Null where a model that the run asked had no price. */
+  /** Null if a model that the run used has no price. */
   readonly dollars: number | null
-  /** What became of the run. Where its transcripts are not audited yet, no run is called good: its level is `none` in place of `good`. */
+  /** The run's verdict. Until the transcripts are audited, its level is `none` instead of `good`. */
   readonly verdict: Pick<Diagnosis.Diagnosis, "kind" | "level" | "sentence"> & { readonly isAudited: boolean }
   /** When the last record was written, in milliseconds since 1970. */
   readonly at: number
 }
 
-/** A run of a pipeline. */
+/** A stage of a pipeline: a run, and the stages on which it depends. */
 export interface Stage {
   readonly line: RunLine
-  /** The stages whose checkpoints it began from, learns from or stays near. */
+  /** The stages whose checkpoints this stage starts from, or uses as teachers or references. */
   readonly standsOn: ReadonlyArray<string>
 }
 
-/** What an audit found, the first of it. */
+/** The first findings of an audit. */
 export interface Findings {
   readonly findings: ReadonlyArray<Audit.Finding>
-  /** The number of all findings. */
+  /** The total number of findings. */
   readonly all: number
 }
 
 /** The end of a run's log. */
 export interface LogTail {
   readonly lines: ReadonlyArray<string>
-  /** The log has more lines before them. */
+  /** Whether the log has earlier lines. */
   readonly isCut: boolean
 }
 
-/** A run directory that cannot be read. */
+/** An unreadable run directory. */
 export interface BrokenRun {
   readonly run: string
   readonly error: string
@@ -80,69 +80,72 @@ export interface BrokenRun {
 
 export type Logs = Readonly<Record<string, string | number | null>>
 
-/** A token's text, as the tokenizer says it by itself. */
+/** A single token's text, decoded by itself. */
 export interface Piece {
   readonly text: string
-  /** A control token of the model, such as the end of a message. */
+  /** Whether the token is a special token, such as the end of a message. */
   readonly isSpecial: boolean
 }
 
-/** A part of what a policy said in a turn, as the model's renderer reads it. */
+/** A part of a policy's response, as the model's renderer parses it. */
 export interface SaidPart {
   readonly kind: "thinking" | "text" | "call" | "unread_call"
   readonly text: string
 }
 
-/** The effect of an update on the tokens of a turn: one number for each sampled token. */
+/** An update's effect on a turn: one number per sampled token. */
 export interface TurnCredit {
-  /** Why no token of the turn is trained on; null where they are. */
+  /** Why no token of the turn is trained on; null if they are. */
   readonly masked: string | null
   readonly advantages: ReadonlyArray<number | null>
-  /** Log-probabilities under the weights that were trained; null where the run did not record them. */
+  /** Log-probabilities under the trained weights; null if the run did not record them. */
   readonly trainer: ReadonlyArray<number | null> | null
-  /** The loss whose terms follow; null where it cannot be computed from what was recorded. */
+  /** The loss and its terms; null if it cannot be computed from the recorded values. */
   readonly loss: LossTerms | null
 }
 
-/** A loss token by token, at the trainer's log-probabilities, or at a ratio of 1 where those were not recorded. */
+/** A loss per token, at the trainer's log-probabilities, or at a ratio of 1 if these were not recorded. */
 export interface LossTerms {
   readonly name: string
   readonly ratios: ReadonlyArray<number | null>
   readonly values: ReadonlyArray<number | null>
-  /** Derivative of the loss by the token's log-probability: how hard the token is pushed. */
+  /** Derivative of the loss with respect to the token's log-probability. */
   readonly gradients: ReadonlyArray<number | null>
-  /** The loss no longer moves the token although it has an advantage. */
+  /** Whether the token has an advantage but no gradient, because the loss clips it. */
   readonly clipped: ReadonlyArray<boolean>
 }
 
-/** The places of a turn in the messages of its member. */
+/** The indices of a turn's messages among its member's messages. */
 export interface TurnMessages {
-  /** The first message that was shown since the turn which it continues. */
+  /** The first message that is new since the turn that this turn continues. */
   readonly first: number
-  /** Its response, which follows the messages that were shown. */
+  /** The response, which follows the prompt's messages. */
   readonly response: number
 }
 
 export interface TurnView {
   readonly place: TurnMessages
-  /** Token ids of the prompt; null stands for a position of an image. */
+  /** The prompt's token ids; null marks a position of an image. */
   readonly prompt: ReadonlyArray<number | null>
   readonly tokens: ReadonlyArray<number>
-  /** Texts of the prompt's and of the sampled tokens; null where the model's tokenizer is not here. */
+  /** The texts of prompt tokens and sampled tokens; null if the model's tokenizer is not available. */
   readonly promptPieces: ReadonlyArray<Piece> | null
   readonly pieces: ReadonlyArray<Piece> | null
-  /** Null where the model's tokenizer or its renderer is not here. */
+  /** Null if the model's tokenizer or renderer is not available. */
   readonly said: ReadonlyArray<SaidPart> | null
   readonly logprobs: ReadonlyArray<number | null>
   readonly stopReason: string
-  /** Optimizer steps behind the weights that sampled it. */
+  /** The optimizer step of the weights that sampled the turn. */
   readonly samplerStep: number
   readonly reward: number | null
   readonly trainable: boolean
   readonly metrics: Readonly<Record<string, number | boolean | null>>
   readonly logs: Logs
   readonly branch: Branch.Branch | null
-  /** Where the prompt, rendered again from the messages, differs from the recorded tokens; null where it does not, or the renderer is not here. */
+  /**
+   * Where the prompt, rendered again from the messages, differs from the recorded tokens; null if they are equal or the renderer is not
+   * available.
+   */
   readonly departure: string | null
   readonly times: Trajectory.TurnTimes | null
   readonly credit: TurnCredit
@@ -152,14 +155,14 @@ export interface MemberView {
   readonly stepReward: number | null
   readonly stopReason: string | null
   readonly logs: Logs
-  /** Reports of the group's graders about the member. */
+  /** The graders' metrics for the member. */
   readonly metrics: Readonly<Record<string, number | boolean | null>>
   readonly turns: ReadonlyArray<TurnView>
-  /** The conversation, in the format of chat completions. */
+  /** The conversation in chat completions format. */
   readonly messages: ReadonlyArray<OpenAi.ChatMessage>
 }
 
-/** The transcripts of a group. A member that was dropped is null. */
+/** A group's transcripts. A dropped member is null. */
 export interface GroupView {
   readonly key: string
   readonly outcome: string
@@ -167,11 +170,11 @@ export interface GroupView {
   readonly grading: GroupResult.GradingTime | null
   readonly rewards: ReadonlyArray<number | null>
   readonly members: ReadonlyArray<MemberView | null>
-  /** Why members are missing. */
+  /** The failures of members that are missing. */
   readonly lost: ReadonlyArray<{ readonly failure: string; readonly message: string }>
 }
 
-/** A place in a transcript where a text was found, with what stands around it. */
+/** A search hit in a transcript, with the text around it. */
 export interface Hit {
   readonly sequence: number
   readonly iteration: number
@@ -186,17 +189,17 @@ export interface Hit {
   readonly after: string
 }
 
-/** The end of a search. */
+/** The summary at the end of a search. */
 export interface Searched {
   readonly groups: number
-  /** More was found than is shown. */
+  /** Whether there are more hits than are shown. */
   readonly isCut: boolean
-  /** Groups whose payload is lost or damaged, and what is wrong with the first of them. */
+  /** Number of groups whose payload is lost or damaged, and the error of the first. */
   readonly unread: number
   readonly reason: string | null
 }
 
-/** The groups of an iteration with the advantages that another rule of credit gives. */
+/** An iteration's groups with the advantages under another credit rule. */
 export interface Regraded {
   readonly rule: string
   readonly groups: ReadonlyArray<{
@@ -206,12 +209,12 @@ export interface Regraded {
   }>
 }
 
-/** A run of a comparison, with the data of its curves. */
+/** A compared run, with its curve. */
 export interface ComparedRun {
   readonly run: string
-  /** Runs that differ in their seed alone belong to one method. */
+  /** The index of the run's method; runs that differ only in their seeds share a method. */
   readonly method: number
-  /** What its points measure: the reward, or else the loss, the margin or the divergence from a teacher that it is trained by. */
+  /** The measure of `points`: the reward, or else the loss, the margin or the divergence from a teacher on which the run is trained. */
   readonly measure: string
   readonly points: ReadonlyArray<{
     readonly iteration: number
@@ -220,13 +223,13 @@ export interface ComparedRun {
   }>
 }
 
-/** A side of a comparison: its mean over the problems of both, and in words how far it was trained. */
+/** A side of a comparison: its mean over the problems of both sides, and a description of how far it was trained. */
 interface ComparedSide {
   readonly mean: number
   readonly standing: string
 }
 
-/** A method beside the first one, on the newest measurement of an evaluator. */
+/** A method compared with the first method, by an evaluator's newest measurements. */
 export interface ComparedScore {
   readonly method: number
   readonly evaluator: string
@@ -235,21 +238,21 @@ export interface ComparedScore {
   readonly left: ComparedSide
   readonly right: ComparedSide
   readonly difference: number
-  /** Null where nothing bounds the difference. */
+  /** The lower bound of the difference; null if nothing bounds it. */
   readonly low: number | null
   readonly high: number | null
-  /** Which runs the interval is about. */
+  /** Which runs the interval describes. */
   readonly about: string
   readonly better: number
   readonly worse: number
   readonly equal: number
-  /** Problems after which these runs could be told apart at any time; null where they cannot. */
+  /** Number of problems after which an anytime-valid test distinguishes the runs; null if it cannot. */
   readonly decidedAfter: number | null
-  /** The problems that the first run of each method answered otherwise, those that changed most first; at most 50. */
+  /** The problems that the methods' first runs answered differently, largest change first; at most 50. */
   readonly changed: ReadonlyArray<ChangedProblem>
 }
 
-/** A problem at which two runs did not do equally well. */
+/** A problem on which two runs had different rewards. */
 export interface ChangedProblem {
   readonly key: string
   readonly question: string
@@ -257,18 +260,18 @@ export interface ChangedProblem {
   readonly right: ComparedAnswer
 }
 
-/** A run's attempts at a problem: their mean reward, and what the first of them answered. */
+/** A run's attempts at a problem: their mean reward, and the first attempt's answer. */
 export interface ComparedAnswer {
   readonly run: string
-  /** The number of the record of the group. */
+  /** The sequence number of the group's record. */
   readonly sequence: number
   readonly iteration: number
   readonly mean: number
-  /** Null where its transcript cannot be read. */
+  /** Null if the transcript cannot be read. */
   readonly answer: string | null
 }
 
-/** A method beside the first one, by the newest held-out loss or margin of an evaluator. */
+/** A method compared with the first method, by an evaluator's newest held-out loss or margin. */
 export interface ComparedLoss {
   readonly method: number
   readonly evaluator: string
@@ -277,23 +280,23 @@ export interface ComparedLoss {
   readonly left: ComparedSide
   readonly right: ComparedSide
   readonly difference: number
-  /** Null where a side has one seed. */
+  /** The lower bound of the difference; null if a side has only one seed. */
   readonly low: number | null
   readonly high: number | null
 }
 
 export interface FieldDifference {
   readonly field: string
-  /** JSON; empty where the run does not have the field. */
+  /** JSON; empty if the run does not have the field. */
   readonly left: string
   readonly right: string
 }
 
-/** A run compared with the first one. */
+/** A run compared with the first run. */
 export interface ComparedRecords {
   readonly run: string
   readonly configuration: ReadonlyArray<FieldDifference>
-  /** Null where one run is a beginning of the other. */
+  /** Null if one run's records are a prefix of the other's. */
   readonly divergence: {
     readonly record: string
     readonly iteration: number
@@ -305,11 +308,11 @@ export interface ComparedRecords {
 
 export interface Comparison {
   readonly runs: ReadonlyArray<ComparedRun>
-  /** The runs of each method, the first run's first. */
+  /** The runs of each method, starting with the first run's method. */
   readonly methods: ReadonlyArray<ReadonlyArray<string>>
   readonly scores: ReadonlyArray<ComparedScore>
   readonly losses: ReadonlyArray<ComparedLoss>
-  /** Why methods have no scores beside the first one. */
+  /** Why methods have no scores compared with the first method. */
   readonly refusals: ReadonlyArray<string>
   readonly records: ReadonlyArray<ComparedRecords>
 }

@@ -1,28 +1,28 @@
-/** The places of a text in messages and logs; the server and the exported page share this search. */
+/** Finds a text in messages and logs. The server and the exported page share this search. */
 import type * as Entry from "./Entry.ts"
 
-/** Hits that are given at most. */
+/** Maximum number of hits. */
 export const most = 200
 
-/** Characters that are shown on each side of a hit. */
+/** Number of characters shown on each side of a hit. */
 const around = 60
 
-/** A text of a turn under the name that the page shows it by. */
+/** A text of a turn with the name under which the page shows it. */
 interface Named {
   readonly turn: number
   readonly name: string
   readonly text: string
 }
 
-/** The texts of a turn in a transcript. */
+/** A turn's searchable texts. */
 export interface Turn {
   readonly logs: Entry.Logs
-  /** The texts of the tokens that its prompt added, and of those that were sampled. */
+  /** Returns the text of the prompt's new tokens. `response` returns the text of the sampled tokens. */
   readonly prompt: () => string
   readonly response: () => string
 }
 
-/** The searched texts of a member. */
+/** A member's searchable texts. */
 export interface Member {
   readonly logs: Entry.Logs
   readonly turns: ReadonlyArray<Turn>
@@ -44,7 +44,7 @@ const first = ({ name, text, turn }: Named, sought: string): ReadonlyArray<Hit> 
   }]
 }
 
-/** A text that stands in the logs of a turn is not reported again from its tokens. */
+/** A text that occurs in a turn's logs is not reported again from its tokens. */
 const inTurn = ({ logs, prompt, response }: Turn, turn: number, sought: string): ReadonlyArray<Hit> => {
   const hits = logged(logs, turn).flatMap((named) => first(named, sought))
   return hits.length > 0 ? hits : [
@@ -53,7 +53,7 @@ const inTurn = ({ logs, prompt, response }: Turn, turn: number, sought: string):
   ]
 }
 
-/** The first hit in each text of a member. `sought` is in lower case; case does not count. */
+/** The first hit in each text of a member. `sought` must be lower case; the search ignores case. */
 export const inMember = ({ logs, turns }: Member, sought: string): ReadonlyArray<Hit> => [
   ...logged(logs, 0).flatMap((named) => first(named, sought)),
   ...turns.flatMap((one, turn) => inTurn(one, turn, sought))

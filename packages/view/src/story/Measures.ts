@@ -1,8 +1,8 @@
-/** Numbers of a rollout that its transcript tells: its metrics, and how sure the policy was. */
+/** Numbers computed from a rollout's transcript: its metrics, and the policy's surprise. */
 
 type Metrics = Readonly<Record<string, number | boolean | null>>
 
-/** What a turn tells. */
+/** A turn's metrics, and the log-probabilities of its sampled tokens. */
 export interface Turn {
   readonly metrics: Metrics
   readonly logprobs: ReadonlyArray<number | null>
@@ -18,8 +18,8 @@ const add = (found: Record<string, number>, metrics: Metrics) => {
 }
 
 /**
- * The measures of a rollout by name: a metric is added up over the turns and the report of the group's graders; of a metric that holds or
- * does not, the turns count in which it holds.
+ * A rollout's measures by name. A numeric metric is summed over the turns and the graders' reports. For a boolean metric, the turns in
+ * which it is true are counted.
  */
 export const of = (turns: ReadonlyArray<Turn>, graded: Metrics): Readonly<Record<string, number>> => {
   const found: Record<string, number> = {}
@@ -36,32 +36,32 @@ export const of = (turns: ReadonlyArray<Turn>, graded: Metrics): Readonly<Record
   return count === 0 ? found : { ...found, [surprise]: sum / count }
 }
 
-/** The problem of a group, in its environment's words. */
+/** A group's problem, as the environment describes it. */
 export interface Problem {
   readonly question: string
   readonly reference: string
 }
 
-/** Measures of a run: their names, and by the sequence number of a group and the member, the values in the order of the names. */
+/** A run's measures: their names, and their values by group sequence number and member, in the order of the names. */
 export interface Measures {
   readonly names: ReadonlyArray<string>
   readonly groups: Readonly<Record<number, ReadonlyArray<ReadonlyArray<number | null> | null>>>
-  /** The problems of the run, each once. */
+  /** The run's problems, without duplicates. */
   readonly problems: ReadonlyArray<Problem>
-  /** The index of a group's problem, by the sequence number of the group. */
+  /** The index in `problems`, by group sequence number. */
   readonly problemOf: Readonly<Record<number, number>>
-  /** Groups whose transcripts cannot be read. */
+  /** Number of groups whose transcripts cannot be read. */
   readonly unread: number
 }
 
-/** What the transcripts of a group tell; a member that was dropped is null. */
+/** The measures of a group's members; a dropped member is null. */
 export interface Measured {
   readonly sequence: number
   readonly problem: Problem
   readonly members: ReadonlyArray<Readonly<Record<string, number>> | null>
 }
 
-/** Characters of a question that are kept: a list shows its beginning. */
+/** Maximum number of characters kept of a question, of which a list shows the beginning. */
 const longest = 300
 
 const cut = ({ question, reference }: Problem): Problem => ({
@@ -69,7 +69,7 @@ const cut = ({ question, reference }: Problem): Problem => ({
   reference: reference.slice(0, longest)
 })
 
-/** Each problem once, and which one each group attempts; a question is known by its whole text. */
+/** The distinct problems, and the index of each group's problem. Questions are compared by their whole text. */
 const problemsOf = (measured: ReadonlyArray<Measured>) => {
   const indices = new Map<string, number>()
   const problems: Array<Problem> = []
@@ -89,7 +89,7 @@ const problemsOf = (measured: ReadonlyArray<Measured>) => {
 const rounded = (value: number | undefined) =>
   value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(6))
 
-/** The measures of all groups. */
+/** Combines the measures of all groups. */
 export const collect = (measured: ReadonlyArray<Measured>, unread = 0): Measures => {
   const all = measured.flatMap(({ members }) => members.flatMap((member) => member === null ? [] : Object.keys(member)))
   const names = [...new Set(all)].toSorted()

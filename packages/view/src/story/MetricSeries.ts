@@ -1,37 +1,37 @@
-/** All metrics of a run as series over its iterations, its time, its tokens or its dollars. */
+/** All metrics of a run as series over iterations, time, tokens or dollars. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
 
-/** What curves are drawn over. */
+/** The horizontal axis of curves. */
 export type Axis = "iteration" | "minutes" | "tokens" | "dollars"
 
 export const axes: ReadonlyArray<Axis> = ["iteration", "minutes", "tokens", "dollars"]
 
 export interface MetricSeries {
   readonly name: string
-  /** The heading under which it stands: what its name begins with. */
+  /** The series' heading: the prefix of its name. */
   readonly section: string
-  /** In the order of the run; a value that is not a number is left out. */
+  /** In run order, without values that are not numbers. */
   readonly points: ReadonlyArray<Point>
 }
 
 export interface Point {
-  /** Where the point lies on the axis. */
+  /** The point's position on the axis. */
   readonly x: number
-  /** Iterations that were done. */
+  /** Number of completed iterations. */
   readonly iteration: number
   readonly value: number
 }
 
-/** Where an iteration's end lies on each axis. */
+/** An iteration's end on each axis. */
 interface Place {
   readonly iteration: number
   readonly at: number
   readonly spent: Story.Story<null>["spent"]
 }
 
-/** Milliseconds of the run until a time, without those in which no process wrote it. */
+/** Milliseconds of the run before a time, excluding pauses in which no process wrote it. */
 const elapsed = ({ pauses, records }: Story.Story<null>, at: number) => {
   const began = records[0]?.at ?? at
   const paused = pauses.reduce((sum, { from, to }) => sum + Math.max(0, Math.min(to, at) - from), 0)
@@ -40,7 +40,7 @@ const elapsed = ({ pauses, records }: Story.Story<null>, at: number) => {
 
 const minute = 60_000
 
-/** Undefined where the run was given no prices. */
+/** The position on an axis; undefined for dollars if the run has no prices. */
 const xOf = (story: Story.Story<null>, axis: Axis, { at, iteration, spent }: Place): number | undefined => {
   switch (axis) {
     case "iteration":
@@ -65,7 +65,7 @@ const sectionOf = (name: string) => {
 
 type Metrics = Readonly<Record<string, number | null>>
 
-/** Tokens that were sampled and trained in each second of the stage that does so. */
+/** Tokens sampled and trained per second of the respective stage. */
 const speeds = (metrics: Metrics): ReadonlyArray<readonly [name: string, value: number]> =>
   ([["sampled", "sampling"], ["trained", "training"]] as const).flatMap(([kind, stage]) => {
     const [tokens, seconds] = [metrics[`tokens/${kind}`], metrics[`time/${stage}`]]
@@ -74,7 +74,7 @@ const speeds = (metrics: Metrics): ReadonlyArray<readonly [name: string, value: 
       : []
   })
 
-/** Every metric of the iterations and of the evaluators, by section and name; what a run is judged by comes first. */
+/** All metrics of iterations and evaluators, by section and name; outcomes come first. */
 export const of = (story: Story.Story<null>, axis: Axis): ReadonlyArray<MetricSeries> => {
   const found = new Map<string, { readonly section: string; readonly points: Array<Point> }>()
   const add = (section: string, name: string, place: Place, value: number | null | undefined) => {
@@ -108,13 +108,13 @@ export const of = (story: Story.Story<null>, axis: Axis): ReadonlyArray<MetricSe
     .toSorted((left, right) => order(left) < order(right) ? -1 : 1)
 }
 
-/** The section of tokens in each second. */
+/** The section of tokens per second. */
 export const speed = "speed"
 
-/** The section of rewards, scores, and held-out losses and margins. */
+/** The section of rewards, scores, held-out losses and margins. */
 export const outcomes = "outcomes"
 
-/** Each value as the mean of the last `over` ones. */
+/** Each value averaged with those before it, over at most `over` values. */
 export const smoothed = (points: ReadonlyArray<Point>, over: number): ReadonlyArray<Point> => {
   if (over <= 1) return points
   let sum = 0
@@ -124,7 +124,7 @@ export const smoothed = (points: ReadonlyArray<Point>, over: number): ReadonlyAr
   })
 }
 
-/** The last point at or before the place; undefined before the first one. */
+/** The last point at or before a position; undefined before the first point. */
 export const before = (points: ReadonlyArray<Point>, x: number): Point | undefined => {
   let [low, high] = [0, points.length]
   while (low < high) {
@@ -135,22 +135,22 @@ export const before = (points: ReadonlyArray<Point>, x: number): Point | undefin
   return points[low - 1]
 }
 
-/** As many points as a small picture shows: some of them, with the first and the last. */
+/** At most `most` of the points, including the first and the last. */
 export const thinned = <P extends Point>(points: ReadonlyArray<P>, most: number): ReadonlyArray<P> => {
   const each = Math.ceil(points.length / most)
   return points.filter((_, at) => at % each === 0 || at === points.length - 1)
 }
 
-/** The mean over seeds with its standard error; of one seed its value. */
+/** A mean over seeds with its standard error; for one seed, its value. */
 export interface Mean extends Point {
   readonly low: number
   readonly high: number
 }
 
-/** Places at which the mean over seeds is known. */
+/** Maximum number of points of a mean over seeds. */
 const mostMeans = 400
 
-/** The mean of several seeds wherever one of them has a point, of those that have come so far. */
+/** The mean of the seeds' latest values at each position at which a seed has a point. Seeds without a value yet are excluded. */
 export const meanOf = (seeds: ReadonlyArray<ReadonlyArray<Point>>): ReadonlyArray<Mean> => {
   const [only, ...others] = seeds
   if (only === undefined) return []

@@ -1,5 +1,5 @@
 /**
- * What a run has cost, what it will cost, and its caps, as its records tell it.
+ * A run's cost so far, its forecast and its caps, computed from its records.
  *
  * @example
  * const stopping = (story: Story.Story<null>) => Spending.stopping(Spending.make(story)).map(({ cap }) => cap)
@@ -9,15 +9,17 @@ import type * as Entry from "./Entry.ts"
 
 type Spent = Entry.Updated["spent"]
 
-/** One thing that is counted, and may be limited. */
+/** A counted quantity that may have a limit. */
 export interface Account {
-  /** The setting that limits it. */
+  /** The setting that limits the quantity. */
   readonly cap: "max_tokens_total" | "max_dollars" | "max_minutes" | "max_judge_calls"
-  /** Undefined where it is not known, such as dollars without prices. */
+  /** Undefined if unknown, for example dollars without prices. */
   readonly spent: number | undefined
-  /** The forecast for the whole run at its present rate; undefined before the first iteration is done, or if the length is unknown. */
+  /**
+   * The forecast for the whole run at its current rate; undefined before the first iteration is done, or if the run's length is unknown.
+   */
   readonly expected: number | undefined
-  /** The run stops before it spends more. */
+  /** The run stops before it exceeds this limit. */
   readonly limit: number | undefined
 }
 
@@ -26,7 +28,7 @@ export interface Spending {
   readonly dollars: Account
   readonly minutes: Account
   readonly judgeCalls: Account
-  /** Milliseconds until the last iteration, at the present rate; undefined where the run has ended or nothing tells. */
+  /** Milliseconds until the last iteration at the current rate; undefined if the run has ended or there is no forecast. */
   readonly remaining: number | undefined
 }
 
@@ -59,13 +61,13 @@ export const make = (story: Story.Story<null>): Spending => {
   }
 }
 
-/** What tokens were spent for. */
+/** What tokens were used for. */
 export interface Purpose {
   readonly name: "training" | "judges" | "evaluation" | "updates" | "other"
   readonly prefilled: number
   readonly sampled: number
   readonly trained: number
-  /** Undefined where dollars are not known. */
+  /** Undefined if dollars are unknown. */
   readonly dollars: number | undefined
 }
 
@@ -79,7 +81,7 @@ const add = (sum: Tokens, { prefilled, sampled, trained }: Spent, sign = 1) => {
   sum.trained += sign * (trained ?? 0)
 }
 
-/** Tokens that the members of a group were shown and sampled themselves, in the attempts that count. */
+/** Tokens of a group's members, prompts and samples, in the attempts that count. */
 const ofMembers = ({ members }: Entry.Group): Spent => ({
   prefilled: members.reduce((sum, member) => sum + (member?.observed ?? 0), 0),
   sampled: members.reduce((sum, member) => sum + (member?.sampled ?? 0), 0),
@@ -87,8 +89,8 @@ const ofMembers = ({ members }: Entry.Group): Spent => ({
 })
 
 /**
- * What the run spent, by purpose; none in runs whose groups did not record their tokens. Judges include other players and attempts that
- * were repeated; other is what no group and no update that counts had, such as references and iterations that a resume abandoned.
+ * What the run spent, by purpose; empty if its groups did not record their tokens. `judges` also contains other players and repeated
+ * attempts. `other` is everything outside of groups and updates that count, such as references, and iterations that a resume abandoned.
  *
  * @example
  * const evaluating = (story: Story.Story<null>) => Spending.purposes(story).find(({ name }) => name === "evaluation")?.sampled
@@ -152,6 +154,6 @@ export const purposes = (story: Story.Story<null>): ReadonlyArray<Purpose> => {
   })).filter(({ prefilled, sampled, trained }) => prefilled + sampled + trained > 0)
 }
 
-/** The caps that will stop the run before its last iteration at the present rate. */
+/** The caps that will stop the run before its last iteration at the current rate. */
 export const stopping = ({ dollars, judgeCalls, minutes, tokens }: Spending): ReadonlyArray<Account> =>
   [tokens, dollars, minutes, judgeCalls].filter(({ expected = 0, limit = Infinity }) => expected > limit)

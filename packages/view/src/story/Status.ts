@@ -1,4 +1,4 @@
-/** The activity of a run, in words. */
+/** A run's current activity, as text. */
 import * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "./Entry.ts"
 
@@ -43,12 +43,12 @@ const doing = (story: Story.Story<null>, entry: Entry.Entry): string => {
   }
 }
 
-/** After so long without a record, a run that has not ended may have been killed. */
+/** Milliseconds without a record after which an unfinished run may have been killed. */
 const longSilence = 300_000
 
 /**
- * What the run is doing at the time `now`, or how it ended. `isWritten` says whether a process holds the run open: one that has
- * not ended and that no process holds was killed.
+ * What the run is doing at the time `now`, or how it ended. `isWritten` says whether a process holds the run open. An unfinished run that
+ * no process holds was killed.
  *
  * @example
  * const doing = (story: Story.Story<null>) => Status.of(story, Date.now())

@@ -1,4 +1,4 @@
-/** The timeline of a run: lanes of spans, and its bottleneck in words. */
+/** A run's timeline: lanes of spans, and a description of its bottleneck. */
 import type * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "./Entry.ts"
 
@@ -16,9 +16,9 @@ export type Wait = "policy" | "environments" | "judges"
 
 /** How many members waited for a service, and for how long. */
 export interface Waiting {
-  /** The number of waiting members at the start of each of equally long stretches. */
+  /** The number of waiting members at the start of each of many equal intervals. */
   readonly members: ReadonlyArray<number>
-  /** Share of the time of all members. */
+  /** The share of all members' time. */
   readonly share: number
 }
 
@@ -26,19 +26,19 @@ export interface Timeline {
   readonly from: number
   readonly to: number
   readonly lanes: Readonly<Record<LaneName, ReadonlyArray<Span>>>
-  /** Groups being rolled out, at the start of each of equally long stretches. */
+  /** The number of groups in progress at the start of each of many equal intervals. */
   readonly inFlight: ReadonlyArray<number>
-  /** Undefined where the run did not time the turns of its members. */
+  /** Undefined if the run did not time its members' turns. */
   readonly waiting: Readonly<Record<Wait, Waiting>> | undefined
-  /** Share of the time that each lane takes; where several are under way at once, each has an equal part. The rest is between them. */
+  /** Each lane's share of the time; simultaneous lanes get equal parts. The rest is time between them. */
   readonly shares: Readonly<Record<LaneName, number>>
-  /** Share of the sampling time in which only the last fifth of an iteration's groups was still missing. */
+  /** The share of the sampling time in which only the last fifth of an iteration's groups was unfinished. */
   readonly tail: number
 }
 
 const lastOf = (groups: ReadonlyArray<Entry.Group>) => groups.reduce((last, { at }) => Math.max(last, at), 0)
 
-/** From when the first of an iteration's groups began: asynchronous training records that it samples over and over. */
+/** From the start of the iteration's first group to the end of its last: asynchronous training records `sampling` repeatedly. */
 const samplingOf = ({ groups, index, sampling }: Story.Iteration<null>): ReadonlyArray<Span> => {
   if (sampling === undefined || groups.length === 0) return []
   const from = groups.reduce((first, { at, milliseconds }) => Math.min(first, at - milliseconds), sampling.at)
@@ -57,7 +57,7 @@ const evaluationOf = ({ evaluated, evaluating, evaluator, iteration }: Story.Eva
     ? []
     : [{ from: evaluating.at, to: evaluated.at, iteration, evaluator }]
 
-/** Time from when four fifths of the groups were there to when all were. */
+/** Time from the completion of four fifths of the groups to the completion of all. */
 const tailOf = ({ groups }: Story.Iteration<null>) => {
   if (groups.length < 5) return 0
   const ends = groups.map(({ at }) => at).toSorted((left, right) => left - right)
@@ -66,7 +66,7 @@ const tailOf = ({ groups }: Story.Iteration<null>) => {
 
 type Lanes = Timeline["lanes"]
 
-/** Milliseconds of each lane, each counted once however many of its spans overlap, and shared where lanes do. */
+/** Milliseconds per lane. Overlapping spans of one lane count once; overlapping lanes share the time. */
 const times = (lanes: Lanes): Timeline["shares"] => {
   const names = ["sampling", "training", "evaluation"] as const
   const edges = names.flatMap((lane) =>
@@ -86,7 +86,7 @@ const times = (lanes: Lanes): Timeline["shares"] => {
 
 const stretches = 160
 
-/** Several simultaneous activities over a stretch of time. */
+/** The number of simultaneous activities over an interval. */
 interface Flow {
   readonly end: number
   readonly milliseconds: number
@@ -106,7 +106,10 @@ const flowing = (flows: ReadonlyArray<Flow>, from: number, to: number) => {
 
 const finished = ({ members }: Entry.Group) => members.filter((member) => member !== null).length
 
-/** Estimates from a group's totals how many members wait for what: for policy and environment evenly, then all for the judges. */
+/**
+ * Estimates from a group's totals how many members wait for each service: for the policy and the environment evenly, then all for the
+ * judges.
+ */
 const waitsOf = (group: Entry.Group): Readonly<Record<Wait, Flow>> => {
   const { at, milliseconds, times } = group
   const { environment = 0, grading = 0, sampling = 0 } = times ?? {}
@@ -137,7 +140,7 @@ const waitingOf = (groups: ReadonlyArray<Entry.Group>, from: number, to: number)
   return { policy: waiting("policy"), environments: waiting("environments"), judges: waiting("judges") }
 }
 
-/** Time as if the run had never paused. */
+/** Maps a time to the time without pauses. */
 const withoutPauses = (pauses: ReadonlyArray<Story.Pause>) => (at: number) =>
   pauses.reduce((time, { from, to }) => time - Math.max(0, Math.min(at, to) - from), at)
 
@@ -149,7 +152,7 @@ const stamped = (clock: (at: number) => number) => <A extends Stamped>(record: A
 })
 
 /**
- * The time of the iterations and evaluations, without that between segments of the run; undefined where nothing took time yet.
+ * The timeline of iterations and evaluations, without pauses between segments of the run; undefined if nothing has taken time yet.
  *
  * @example
  * const bottleneck = (story: Story.Story<null>) => {
@@ -204,7 +207,7 @@ export const make = (
 
 const percent = (share: number) => `${Math.round(100 * share)} %`
 
-/** The bottleneck of sampling, and a remedy. */
+/** The bottleneck of sampling, with a remedy. */
 const inSampling = ({ tail, waiting }: Timeline): string => {
   const { environments, judges } = waiting ?? {}
   if (environments !== undefined && environments.share > 0.5) {
@@ -224,7 +227,7 @@ const inSampling = ({ tail, waiting }: Timeline): string => {
     : ", and groups finish evenly. A faster sampler or more requests at a time would help."
 }
 
-/** The bottleneck of the run, and a remedy. */
+/** The run's bottleneck, with a remedy. */
 export const bottleneck = (timeline: Timeline): string => {
   const { evaluation, sampling, training } = timeline.shares
   const most = Math.max(sampling, training, evaluation)

@@ -14,7 +14,10 @@ interface Violation {
   readonly nodes: ReadonlyArray<{ readonly html: string; readonly failureSummary: string }>
 }
 
-/** What axe-core finds wrong, as readable lines; it may run where scripts of the page alone are allowed, as a file of the browser. */
+/**
+ * The violations that axe-core finds, as readable lines. Call it after loading axe-core as a browser-side script file, because the page's
+ * policy blocks other scripts.
+ */
 const violations = async (page: Page) => {
   const found: { readonly violations: ReadonlyArray<Violation> } = await page.evaluate("axe.run(document)")
   return found.violations.flatMap(({ id, nodes }) =>
@@ -24,7 +27,7 @@ const violations = async (page: Page) => {
 
 const shapes = [{ width: 1280, height: 720 }, { width: 390, height: 844, dark: true }]
 
-describe.skipIf(isMissing)("every level of the page", () => {
+describe.skipIf(isMissing)("every screen of the page", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
     it.effect.each(shapes)("is accessible and fits $width × $height", (shape) =>
       Effect.gen(function*() {
@@ -67,7 +70,7 @@ describe.skipIf(isMissing)("every level of the page", () => {
 
 describe.skipIf(isMissing)("a page for something that does not exist or cannot be read", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("names the reason: no run, a broken record, another format, an unknown run, a lost transcript", () =>
+    it.effect("shows the reason: no run, a broken record, another format, an unknown run, a lost transcript", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const { folder, run, url } = yield* Served.start

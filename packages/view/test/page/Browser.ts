@@ -1,4 +1,4 @@
-/** Headless Chromium, found by CHROMIUM_PATH or on PATH. */
+/** Headless Chromium, found through CHROMIUM_PATH or on PATH. */
 import { Context, Effect, Layer } from "effect"
 import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
@@ -12,19 +12,19 @@ const executablePath = [process.env["CHROMIUM_PATH"] ?? "", ...onPath].find((fil
 
 export const isMissing = executablePath === undefined
 
-/** Against hangs alone. */
+/** Long, because it only guards against hangs. */
 const timeout = 60_000
 
-/** Waits until the assertions hold: the page shows what an action did a moment after it. */
+/** Retries until the assertions hold, because the page updates shortly after an action. */
 export const eventually = (assertions: () => void | Promise<void>) => vi.waitFor(assertions, { timeout, interval: 20 })
 
 export interface Options {
   readonly width?: number
   readonly height?: number
   readonly dark?: boolean
-  /** A file with a script that the test runs in the page. */
+  /** A file with a script to run in the page. */
   readonly script?: string
-  /** What the page may complain of. */
+  /** Messages that the page may log without failing the test. */
   readonly accepted?: ReadonlyArray<string>
 }
 
@@ -34,7 +34,7 @@ const start = Effect.gen(function*() {
     (browser) => Effect.promise(() => browser.close())
   )
   return {
-    /** Drives a page at the address; fails where the page complained of anything: errors, refused loads, violations of its policy. */
+    /** Opens a page at the address and drives it. Fails if the page logs errors, refused loads or policy violations. */
     visit: (url: string, drive: (page: Page) => Promise<void>, options: Options = {}) =>
       Effect.promise(async () => {
         const { accepted = [], dark = false, height = 720, script, width = 1280 } = options
@@ -61,7 +61,7 @@ export class Browser extends Context.Service<Browser, Effect.Success<typeof star
   static readonly layer = Layer.effect(Browser, start)
 }
 
-/** The address of a level of the page. */
+/** The address of a screen of the page. */
 export const at = (url: string, fields: Readonly<Record<string, string | number>>) =>
   `${url}/#${new URLSearchParams(
     Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]))

@@ -5,7 +5,7 @@ const css = readFileSync(new URL("../../src/page/page.css", import.meta.url), "u
 
 const [light = "", dark = ""] = [...css.matchAll(/:root \{([^}]*)\}/g)].map(([, block]) => block)
 
-/** Linear light of a channel. */
+/** The linear light intensity of a colour channel. */
 const linear = (channel: number) => channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4
 
 const luminance = (colour: string) => {
@@ -15,7 +15,7 @@ const luminance = (colour: string) => {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/** The contrast of two colours, as WCAG 2.2 defines it. */
+/** The contrast ratio of two colours, as WCAG 2.2 defines it. */
 const contrast = (one: string, other: string) => {
   const [low = 0, high = 0] = [luminance(one), luminance(other)].toSorted((left, right) => left - right)
   return (high + 0.05) / (low + 0.05)
@@ -23,18 +23,18 @@ const contrast = (one: string, other: string) => {
 
 const schemes = [["light", light, light], ["dark", dark, light + dark]] as const
 
-/** The last value that the blocks give the variable. */
+/** The last value of the variable in the style blocks. */
 const colourOf = (blocks: string, name: string) =>
   [...blocks.matchAll(new RegExp(`--${name}: (#[0-9a-f]{6})`, "g"))].at(-1)?.[1] ?? assert.fail(`no colour ${name}`)
 
 describe.each(schemes)("the colours of the %s page", (_, __, blocks) => {
   it.each(["fill-informative", "fill-good", "fill-bad", "fill-skipped", "flight", "gold", "violet", "accent"])(
-    "fill pictures with %s at 3 to 1 or more against the panel",
+    "have a contrast of at least 3:1 between %s and the panel",
     (name) => assert.isAtLeast(contrast(colourOf(blocks, name), colourOf(blocks, "paper")), 3)
   )
 
   it.each(["ink", "faint", "good", "bad", "warn", "accent"])(
-    "write in %s at 4.5 to 1 or more against the panel and the ground",
+    "have a contrast of at least 4.5:1 between %s text and its backgrounds",
     (name) => {
       for (const ground of ["paper", "ground"]) {
         assert.isAtLeast(contrast(colourOf(blocks, name), colourOf(blocks, ground)), 4.5, ground)

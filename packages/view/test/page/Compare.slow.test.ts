@@ -9,7 +9,7 @@ import { Browser, eventually, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("the page of a comparison", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("shows curves, a paired test, what is configured differently, and where runs part", () =>
+    it.effect("shows curves, a paired test, differing settings, and the first divergence", () =>
       Effect.gen(function*() {
         const { folder, url } = yield* Served.start
         const better = [1, 1, 1, 1, 1]
@@ -45,7 +45,7 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
         })
       }))
 
-    it.effect("shows every metric of the methods, with a band over seeds, filtered and over tokens", () =>
+    it.effect("shows all metrics with a band over seeds, filtered, and over tokens", () =>
       Effect.gen(function*() {
         const { folder, run, url } = yield* Served.start
         const write = (name: string, identity: Readonly<Record<string, number>>, evaluated: ReadonlyArray<number>) =>
@@ -72,7 +72,7 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
         })
       }))
 
-    it.effect("shows losses of supervised runs, their curves and what their evaluators measured", () =>
+    it.effect("shows supervised runs' losses, their curves and evaluations", () =>
       Effect.gen(function*() {
         const { folder, url } = yield* Served.start
         const spent = { prefilled: 0, sampled: 0, trained: 100 }

@@ -46,7 +46,7 @@ describe.skipIf(isMissing)("an exported page", () => {
         })
       }))
 
-    it.effect("finds words that only tokens contain, and logs of a whole episode", () =>
+    it.effect("searches words that occur only in tokens, and logs of a whole episode", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()

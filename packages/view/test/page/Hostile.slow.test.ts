@@ -13,7 +13,7 @@ import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 const megabytes = "never ends ".repeat(1_000_000)
 
-/** What a model may write to become more than text, by a name for it. */
+/** Model outputs that try to be more than text, by name. */
 const attacks: Readonly<Record<string, string>> = {
   "a script": "<script>document.title='taken'</script>",
   "an image that fails to load": "<img src=x onerror=\"document.title='taken'\">",
@@ -36,7 +36,7 @@ const attacks: Readonly<Record<string, string>> = {
 
 const unseen = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu
 
-/** Control and formatting characters by their code points. */
+/** The text with control and formatting characters escaped as code points. */
 const spelled = (text: string) =>
   text.replace(unseen, (found) => `⟨U+${found.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}⟩`)
 

@@ -7,7 +7,7 @@ import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("the page, by keyboard", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("leads from a run to a transcript and back, and shows it as text", () =>
+    it.effect("opens a run down to a transcript and returns, and shows it as text", () =>
       Effect.gen(function*() {
         const { url } = yield* Served.start
         const { visit } = yield* Browser
@@ -64,7 +64,7 @@ describe.skipIf(isMissing)("the page, by keyboard", () => {
         })
       }))
 
-    it.effect("walks iterations, groups, members and tokens from inside a transcript", () =>
+    it.effect("moves between iterations, groups, members and tokens from inside a transcript", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser

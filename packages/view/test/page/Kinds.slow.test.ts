@@ -5,7 +5,7 @@ import * as Served from "../server/Served.ts"
 import { at, Browser, eventually, isMissing } from "./Browser.ts"
 import * as RecordedRuns from "./RecordedRuns.ts"
 
-/** A run of each kind, what leads its page, and what its page must say. */
+/** Recorded runs of each kind, the title of their main curve, and the expected verdict. */
 const kinds = [
   ["good-0", "Reward", /Learned: held_out/],
   ["good-async", "Reward", /Learned: held_out/],
@@ -23,7 +23,7 @@ const numbers = (texts: ReadonlyArray<string>) => texts.map((text) => Number(/([
 
 describe.skipIf(isMissing)("the page of a recorded run", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("leads with its measure and verdict, and gives no more than all of its time, whatever its kind", () =>
+    it.effect("shows its main curve and verdict, and time shares of at most 100 %, whatever its kind", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -47,7 +47,7 @@ describe.skipIf(isMissing)("the page of a recorded run", () => {
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("lists the groups whose mean reward stands above them, asynchronous runs too", () =>
+    it.effect("lists the groups that the iteration's mean reward is computed from, also in asynchronous runs", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()

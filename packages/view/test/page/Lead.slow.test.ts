@@ -18,9 +18,9 @@ const written = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.Ent
   return { url: yield* Served.serve(folder), run: `${folder}/run` }
 }, Effect.provide(NodeServices.layer))
 
-describe.skipIf(isMissing)("the curve that leads a run", () => {
+describe.skipIf(isMissing)("the main curve of a run", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("marks checkpoints, warnings and resumes on an axis as long as was planned, and joins evaluations", () =>
+    it.effect("marks checkpoints, warnings and resumes, spans the planned iterations, and joins evaluations", () =>
       Effect.gen(function*() {
         const { run, url } = yield* written([
           Recorded.opened(-1),
@@ -52,7 +52,7 @@ describe.skipIf(isMissing)("the curve that leads a run", () => {
         })
       }))
 
-    it.effect("marks what the audit found, and how the run failed", () =>
+    it.effect("marks the audit's findings and the run's failure", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -76,9 +76,9 @@ describe.skipIf(isMissing)("the curve that leads a run", () => {
   })
 })
 
-describe.skipIf(isMissing)("the lanes of time", () => {
+describe.skipIf(isMissing)("the timeline of a run", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("show the whole run, and the part that is dragged over as the curves do", () =>
+    it.effect("shows the whole run, and zooms with the curves", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser

@@ -25,7 +25,7 @@ describe.skipIf(isMissing)("the page of a live run", () => {
         }, { accepted: ["Failed to load resource"] })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("loads a transcript once its server is back, and says that a run was deleted, not its server", () =>
+    it.effect("loads a transcript once its server is back, and tells a deleted run from a stopped server", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -56,7 +56,7 @@ describe.skipIf(isMissing)("the page of a live run", () => {
         }, { accepted: refused })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("asks again where a server that began took a request and did not answer it", () =>
+    it.effect("retries if a starting server accepted a request and did not answer it", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -88,7 +88,7 @@ describe.skipIf(isMissing)("the page of a live run", () => {
         }, { accepted: ["Failed to load resource"] })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("shows every record as it arrives, keeps text typed meanwhile, and says that the run was killed", () =>
+    it.effect("shows each record as it arrives, keeps typed text, and says that the run was killed", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()

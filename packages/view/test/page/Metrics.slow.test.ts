@@ -5,7 +5,7 @@ import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("the metrics of a run", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("stand beside each other by section, are read at one place, and are filtered and put on another axis", () =>
+    it.effect("are shown by section, read at a shared pointer, filtered, and drawn over other axes", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser

@@ -10,7 +10,7 @@ import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("the page of a run", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("shows the learning, health, cost and current work of the run", () =>
+    it.effect("shows the run's learning, health, cost and current activity", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -60,7 +60,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }))
 
-    it.effect("shows dollars where the run recorded them", () =>
+    it.effect("shows dollars if the run recorded them", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -98,7 +98,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("says what changed since the iteration before", () =>
+    it.effect("shows what changed since the previous iteration", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -124,7 +124,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("shows the loss of a run without rewards in place of rewards and groups", () =>
+    it.effect("shows the loss instead of rewards and groups for a run without rewards", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -148,7 +148,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("shows what evaluators measure of a supervised run and of a run on preferences, and no groups", () =>
+    it.effect("shows evaluator measurements of supervised and preference runs, and no groups", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -203,7 +203,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("leads with the divergence from the teacher in a distillation, beside its groups", () =>
+    it.effect("starts a distillation's screen with the divergence from the teacher, and lists its groups", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -290,7 +290,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }))
 
-    it.effect("shows what another rule of credit would change", () =>
+    it.effect("shows what another credit rule would change", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -301,7 +301,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }))
 
-    it.effect("shows exact tokens, coloured by each of four values, with everything known about a token", () =>
+    it.effect("shows exact tokens, coloured by each of four values, with all data about a token", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -334,7 +334,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }))
 
-    it.effect("shows reasoning and tool calls apart from the answer", () =>
+    it.effect("shows reasoning and tool calls separately from the answer", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -384,7 +384,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("marks where members depart from each other", () =>
+    it.effect("marks where members differ", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -422,7 +422,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }))
 
-    it.effect("names the groups that an audit suspects, with the reason, and leads to them", () =>
+    it.effect("names the groups that an audit suspects, with the reason, and links to them", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -436,7 +436,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }))
 
-    it.effect("replays a rollout, and shows what graders measured", () =>
+    it.effect("replays a rollout, and shows the graders' metrics", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser

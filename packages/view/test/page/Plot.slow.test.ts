@@ -8,7 +8,7 @@ import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
 import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
-/** A run of 40 iterations whose reward rises by 0.02, with a metric that grows tenfold every ten iterations. */
+/** Writes a run of 40 iterations whose reward rises by 0.02 each, with a metric that grows tenfold every ten iterations. */
 const written = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped()
@@ -25,7 +25,7 @@ const written = Effect.gen(function*() {
 
 const plot = (page: Page) => page.locator("svg.plot")
 
-/** Where a share of the picture's width lies on the screen. */
+/** The screen position at a fraction of the picture's width. */
 const place = async (page: Page, share: number) => {
   const box = await plot(page).boundingBox()
   return { x: (box?.x ?? 0) + share * (box?.width ?? 0), y: (box?.y ?? 0) + 0.5 * (box?.height ?? 0) }
@@ -41,7 +41,7 @@ const fields = async (page: Page) =>
 
 describe.skipIf(isMissing)("a curve", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("shows the values of the iteration that is pointed at or selected, and opens it", () =>
+    it.effect("shows the values of the iteration under the pointer or selected, and opens it", () =>
       Effect.gen(function*() {
         const { run, url } = yield* written
         const { visit } = yield* Browser
@@ -62,7 +62,7 @@ describe.skipIf(isMissing)("a curve", () => {
         })
       }))
 
-    it.effect("shows the part of the run that is dragged over, or that the keys choose", () =>
+    it.effect("zooms to the part of the run that is dragged over, or chosen with keys", () =>
       Effect.gen(function*() {
         const { run, url } = yield* written
         const { visit } = yield* Browser

@@ -7,7 +7,7 @@ import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("the page, by pointer", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("leads from every chart of a run to the data that it shows", () =>
+    it.effect("opens the data behind every chart of a run", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -57,7 +57,7 @@ describe.skipIf(isMissing)("the page, by pointer", () => {
         })
       }))
 
-    it.effect("describes the token that is pointed at, and copies ids and texts", () =>
+    it.effect("describes the token under the pointer, and copies ids and texts", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -80,7 +80,7 @@ describe.skipIf(isMissing)("the page, by pointer", () => {
         })
       }))
 
-    it.effect("says that it is reading while a run, a group or a comparison loads", () =>
+    it.effect("says that it is loading a run, a group or a comparison", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser

@@ -23,7 +23,7 @@ const written = Effect.gen(function*() {
 
 describe.skipIf(isMissing)("the problems of a run", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("say what became of them over the evaluations, worst first, and lead to their attempts", () =>
+    it.effect("are listed with their results over the evaluations, worst first, and link to their attempts", () =>
       Effect.gen(function*() {
         const { folder, run } = yield* written
         const { visit } = yield* Browser
@@ -57,7 +57,7 @@ describe.skipIf(isMissing)("the problems of a run", () => {
 
 describe.skipIf(isMissing)("the rollouts of a run", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("are one table, sorted and filtered by what records and transcripts tell", () =>
+    it.effect("are one table that is sorted and filtered by values from records and transcripts", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -93,7 +93,7 @@ describe.skipIf(isMissing)("the rollouts of a run", () => {
         })
       }))
 
-    it.effect("that failed in a tool are found by its metric", () =>
+    it.effect("are found by the metric of failed tool calls", () =>
       Effect.gen(function*() {
         const { folder, run } = yield* written
         const { visit } = yield* Browser

@@ -7,7 +7,7 @@ import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("a person without a pointer or without sight", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("is led to the heading of each level", () =>
+    it.effect("is taken to the heading of each screen", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -20,7 +20,7 @@ describe.skipIf(isMissing)("a person without a pointer or without sight", () => 
         })
       }))
 
-    it.effect("may switch single keys off, which then stay off, and keeps the keys that are no characters", () =>
+    it.effect("can switch off single-character shortcuts, while other keys keep working", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -39,7 +39,7 @@ describe.skipIf(isMissing)("a person without a pointer or without sight", () => 
         })
       }))
 
-    it.effect("skips the header by the first key, and reaches every place of a long turn by Tab", () =>
+    it.effect("skips the header with the first key, and reaches every part of a long turn with Tab", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -65,7 +65,7 @@ describe.skipIf(isMissing)("a person without a pointer or without sight", () => 
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("leaves the token of a transcript behind when going to another iteration", () =>
+    it.effect("leaves the token of a transcript when going to another iteration", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -82,7 +82,7 @@ describe.skipIf(isMissing)("a person without a pointer or without sight", () => 
 
 describe.skipIf(isMissing)("the page of a run", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("counts what updates made of its groups", () =>
+    it.effect("counts what updates did with its groups", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser

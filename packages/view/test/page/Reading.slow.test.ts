@@ -8,12 +8,12 @@ import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 const answer = "# Sum\n\nThe **total** is `9`, as 2*3*1 + 3 is 9.\n\n- first 6\n- then 3\n"
 
-/** An answer of 16,000 tokens, one a character, after a reasoning of so many sentences. */
+/** A response of 16,000 tokens, one per character, with this sentence repeated as its reasoning. */
 const long = (sentence: string) => `<think>\n${sentence.repeat(1000)}\n</think>\n\n${answer}<|im_end|>`
 
 const [first, second] = ["I carry one now.", "I carry two now."]
 
-/** A run of two members that reason at length and differ in one word of each sentence. */
+/** A run of two members with long reasoning that differs in one word per sentence. */
 const served = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped()
@@ -26,7 +26,7 @@ const served = Effect.gen(function*() {
 
 describe.skipIf(isMissing)("a transcript of 16,000 tokens", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("opens at the answer, set as Markdown with every character of it", () =>
+    it.effect("is scrolled to its answer, which is formatted as Markdown with every character kept", () =>
       Effect.gen(function*() {
         const { place, url } = yield* served
         const { visit } = yield* Browser
@@ -47,7 +47,7 @@ describe.skipIf(isMissing)("a transcript of 16,000 tokens", () => {
         })
       }))
 
-    it.effect("shows the end of a reasoning that was cut off before its answer", () =>
+    it.effect("shows the end of reasoning that was cut off before the answer", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -61,7 +61,7 @@ describe.skipIf(isMissing)("a transcript of 16,000 tokens", () => {
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("flows as tokens from its first to its last, of which only those in sight are elements", () =>
+    it.effect("flows as tokens from first to last, but only visible tokens are elements", () =>
       Effect.gen(function*() {
         const { place, url } = yield* served
         const { visit } = yield* Browser

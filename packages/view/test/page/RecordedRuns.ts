@@ -1,4 +1,4 @@
-/** Runs that were trained once and recorded, one of each kind: core's `fixtures/verdicts`. Their transcripts were not kept. */
+/** Recorded runs of each kind, from core's `fixtures/verdicts`. Their transcripts were not kept. */
 import * as Checksum from "@effect-rl/files/run/Checksum"
 import { Effect, FileSystem } from "effect"
 import { readFileSync } from "node:fs"
@@ -7,10 +7,10 @@ import { gunzipSync } from "node:zlib"
 
 const folder = join(import.meta.dirname, "../../../core/test/fixtures/verdicts")
 
-/** What a record says of its payload, which is not there. */
+/** The reference from a record to its payload, which was not kept. */
 const payload = /,"payload":\{[^}]*\}/
 
-/** Writes the run into the directory as it was recorded. */
+/** Writes the named recorded run into the directory. */
 export const write = Effect.fnUntraced(function*(run: string, name: string) {
   const fs = yield* FileSystem.FileSystem
   const [, ...records] = gunzipSync(readFileSync(join(folder, `${name}.jsonl.gz`))).toString().trim().split("\n")

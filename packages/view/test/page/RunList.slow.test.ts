@@ -11,7 +11,7 @@ const namesOf = (page: Page) => page.getByRole("table", { name: "runs" }).locato
 const becomes = (page: Page, names: ReadonlyArray<string>) =>
   eventually(async () => assert.deepStrictEqual(await namesOf(page), names))
 
-/** Two seeds of a method, and a run of another model that was killed. */
+/** Writes two seeds of one method, and a killed run of another model. */
 const write = (folder: string) =>
   Effect.gen(function*() {
     yield* Recorded.write(`${folder}/sums-0`, { identity: { seed: 0 }, evaluated: [1, 1, 1, 0] })
@@ -21,7 +21,7 @@ const write = (folder: string) =>
 
 describe.skipIf(isMissing)("the list of runs", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("is filtered by words, sorted by a column, and grouped by seeds, as its address says", () =>
+    it.effect("is filtered by words, sorted by a column, and grouped by seeds, as in its address", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -59,7 +59,7 @@ describe.skipIf(isMissing)("the list of runs", () => {
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("has one line for each run at 1440 pixels, and shows runs that begin later", () =>
+    it.effect("has one line per run at 1440 pixels, and shows runs that start later", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()

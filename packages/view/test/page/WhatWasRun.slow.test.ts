@@ -7,7 +7,7 @@ import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
 import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
-/** A run of two iterations that saved twice and then failed in a rollout. */
+/** Writes a run of two iterations that saved twice and then failed in a rollout. */
 const failed = (run: string) =>
   Effect.gen(function*() {
     const store = yield* RunStore.RunStore
@@ -28,7 +28,7 @@ const failed = (run: string) =>
 
 describe.skipIf(isMissing)("the page of a run", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("shows what was run: settings that differ first, command, versions, seed and machine", () =>
+    it.effect("shows how the run was started: changed settings first, command, versions, seed and machine", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -46,7 +46,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }))
 
-    it.effect("shows checkpoints with their scores, commands for the best one, why it failed, and its log", () =>
+    it.effect("shows checkpoints with scores, commands for the best one, the failure, and the log", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()

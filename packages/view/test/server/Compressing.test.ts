@@ -23,8 +23,8 @@ const accept = (encodings: string) => ({ "accept-encoding": encodings })
 
 const recordsOf = ({ run, url }: Served.Served) => `${url}/api/records?run=${encodeURIComponent(run)}`
 
-describe("answers of the server", () => {
-  it.effect("are compressed as the browser takes it, and are the same when unpacked", () =>
+describe("the server's responses", () => {
+  it.effect("are compressed with an encoding that the browser accepts, without loss", () =>
     Effect.gen(function*() {
       const records = recordsOf(yield* Served.start)
       const plain = yield* get(records, accept("identity"))
@@ -40,7 +40,7 @@ describe("answers of the server", () => {
       assert.notProperty((yield* get(records, accept("gzip;q=0"))).headers, "content-encoding")
     }))
 
-  it.effect("are not sent again while they stay the same", () =>
+  it.effect("are not sent again if they have not changed", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       for (const url of [recordsOf(served), `${served.url}/assets/page.css`, `${served.url}/`]) {
@@ -52,7 +52,7 @@ describe("answers of the server", () => {
       }
     }))
 
-  it.effect("about errors and streams are kept nowhere", () =>
+  it.effect("are not cached if they are errors or streams", () =>
     Effect.gen(function*() {
       const { url } = yield* Served.start
       const missing = yield* get(`${url}/api/records?run=nothing`, accept("gzip"))

@@ -1,13 +1,13 @@
-/** Files that count how often they are looked at. */
+/** A file system that counts how often files are checked and read. */
 import { Effect, FileSystem } from "effect"
 
 export interface CountedFiles {
   readonly of: (fs: FileSystem.FileSystem) => FileSystem.FileSystem
-  /** Looks at files and their contents so far. */
+  /** Number of checks of files and their contents so far. */
   readonly looks: () => number
-  /** Reads of the contents of open files so far. */
+  /** Number of reads from open files so far. */
   readonly reads: () => number
-  /** Looks that have no answer yet. */
+  /** Number of checks that have not completed. */
   readonly pending: () => number
 }
 

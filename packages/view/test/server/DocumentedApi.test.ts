@@ -16,11 +16,11 @@ const documented = [...page.matchAll(/^\| `GET (\/api\/\w+)(?:\?([^`]*))?`/gm)].
 const served = [...source.matchAll(/get\(\s*"(\/api\/\w+)"/g)].map(([, path]) => path)
 
 describe("the API that docs/viewing.md documents", () => {
-  it("has every route of the server, and no other", () => {
+  it("lists exactly the server's routes", () => {
     assert.deepStrictEqual(documented.map(({ path }) => path).toSorted(), served.toSorted())
   })
 
-  it.effect("answers each request with the fields that it names", () =>
+  it.effect("accepts each request with the documented fields", () =>
     Effect.gen(function*() {
       const { run, url } = yield* Served.start
       const values: Readonly<Record<string, string>> = {

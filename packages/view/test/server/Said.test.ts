@@ -15,7 +15,7 @@ const saidOf = Effect.fnUntraced(function*(renderer: string, tokens: Int32Array)
 const read = (renderer: string, text: string) =>
   Effect.provide(saidOf(renderer, TestTokenizer.characters.encode(text)), TestTokenizer.layer())
 
-describe("the response of a policy", () => {
+describe("a policy's response", () => {
   it.effect("is split into reasoning, text and tool calls", () =>
     Effect.gen(function*() {
       const call = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 2}}\n</tool_call>"
@@ -26,7 +26,7 @@ describe("the response of a policy", () => {
       ])
     }))
 
-  it.effect("is told apart where the response was cut, or holds a call that cannot be read", () =>
+  it.effect("is parsed if it was truncated, or contains a malformed tool call", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* read("qwen3", "<think>\nlet me"), [{ kind: "thinking", text: "let me" }])
       const [part] = (yield* read("qwen3", "<tool_call>\n{oops\n</tool_call><|im_end|>")) ?? []
@@ -34,7 +34,7 @@ describe("the response of a policy", () => {
       assert.include(part?.text, "{oops")
     }))
 
-  it.effect("is unknown without the renderer or the tokenizer of the model", () =>
+  it.effect("is null without the model's renderer or tokenizer", () =>
     Effect.gen(function*() {
       assert.isNull(yield* read("unheard-of", "five"))
       assert.isNull(yield* read("", "five"))

@@ -1,4 +1,4 @@
-/** The page's server in front of recorded runs. */
+/** Starts the page's server with recorded runs. */
 import { Tokenizer } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { ViewServer } from "@effect-rl/view"
@@ -12,12 +12,12 @@ import type * as CountedFiles from "./CountedFiles.ts"
 
 export interface Served {
   readonly url: string
-  /** The folder of all runs, and the run that most tests look at. */
+  /** The folder of all runs, and the run that most tests use. */
   readonly folder: string
   readonly run: string
 }
 
-/** Ids 7, 8 and 9 are a special token, "five" and a word with a space before it. */
+/** Tokenizers whose ids 7, 8 and 9 are a special token, "five", and a word with a leading space. */
 export const tokenizers = Layer.succeed(Tokenizer.Tokenizers, {
   load: () =>
     Effect.succeed(
@@ -36,7 +36,7 @@ interface Serving {
   readonly port?: number
 }
 
-/** The address of a server of a folder, until the scope closes. */
+/** Serves a folder until the scope closes; returns the address. */
 export const serve = Effect.fnUntraced(
   function*(folder: string, { files, known = tokenizers, port = 0, token }: Serving = {}) {
     const http = NodeHttpServer.layer(() => createServer({ keepAliveTimeout: 0 }), {
@@ -57,7 +57,7 @@ export const serve = Effect.fnUntraced(
   Effect.provide(NodeServices.layer)
 )
 
-/** A server of a folder with one run. */
+/** Serves a folder with one run. */
 export const start = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -75,8 +75,8 @@ export interface Answer {
 }
 
 /**
- * A request whose Host may be another than the one asked, as `fetch` cannot make it; reads at most the first `until`. It has a connection
- * of its own, and a connection that breaks is an answer without status.
+ * Sends a request on its own connection, with any Host header, which `fetch` cannot set. Reads the response up to the first `until`, or to
+ * its end. A broken connection is returned as a response without status.
  */
 export const get = (url: string, headers: Readonly<Record<string, string>> = {}, until?: string) =>
   Effect.callback<Answer>((resume) => {

@@ -7,7 +7,7 @@ import { Effect, FileSystem } from "effect"
 import * as Recorded from "../Recorded.ts"
 import * as Served from "./Served.ts"
 
-/** Writes a run that saved one checkpoint under a name of its store. */
+/** Writes a run that saved one checkpoint under the given address. */
 const write = (run: string, store: string, identity: Readonly<Record<string, string>> = {}, digest = "") =>
   Effect.gen(function*() {
     const records = yield* RunStore.RunStore
@@ -28,7 +28,7 @@ const stagesOf = Effect.fnUntraced(function*(url: string, run: string) {
 })
 
 describe("the stages of a pipeline", () => {
-  it.effect("are the runs that begin from checkpoints of others, learn from them or stay near them, in their order", () =>
+  it.effect("are the runs that use other runs' checkpoints to start from, as teachers or as references, in order", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const folder = yield* fs.makeTempDirectoryScoped()
@@ -43,7 +43,7 @@ describe("the stages of a pipeline", () => {
       assert.deepStrictEqual(yield* stagesOf(url, `${pipeline}/judge`), expected)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("are found over folders by a service's addresses and by copies of checkpoints, not by an engine's names", () =>
+  it.effect("are found across folders by service addresses and copied checkpoints, but not by engine addresses", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const folder = yield* fs.makeTempDirectoryScoped()

@@ -43,7 +43,7 @@ describe("ViewServer", () => {
     return { folder, run: `${folder}/paid` }
   }).pipe(Effect.provide(NodeServices.layer))
 
-  it.effect("calls no run good in the list before its transcripts are audited, then what its page calls it", () =>
+  it.effect("calls no run good in the list before its audit, and then shows the same verdict as its page", () =>
     Effect.gen(function*() {
       const { folder, run } = yield* paid
       const url = yield* Served.serve(folder)
@@ -70,7 +70,7 @@ describe("ViewServer", () => {
       assert.deepNestedInclude(line, { "verdict.kind": "suspect", "verdict.level": "bad", "verdict.isAudited": true })
     }))
 
-  it.effect("compares runs with the verdict of the command, and says why runs of other tasks have no scores", () =>
+  it.effect("compares runs with the command's verdict, and says why runs of other tasks have no scores", () =>
     Effect.gen(function*() {
       const { folder, run, url } = yield* Served.start
       const write = (name: string, options: Parameters<typeof Recorded.write>[1]) =>
@@ -96,7 +96,7 @@ describe("ViewServer", () => {
       ])
     }))
 
-  it.effect("tells a run that was killed from one that is written, by its lock", () =>
+  it.effect("tells a killed run from a live one by its lock", () =>
     Effect.gen(function*() {
       const { folder, url } = yield* Served.start
       const killed = `${folder}/killed`
@@ -111,7 +111,7 @@ describe("ViewServer", () => {
       }).pipe(Effect.provide(RunDirectory.layer(killed)), Effect.provide(NodeServices.layer))
     }))
 
-  it.effect("gives a run's records without the datums of its updates", () =>
+  it.effect("returns a run's records without its updates' datums", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       const { entries: records }: { readonly entries: ReadonlyArray<Record<string, unknown>> } = JSON.parse(
@@ -123,7 +123,7 @@ describe("ViewServer", () => {
       assert.deepStrictEqual(updated?.["metrics"], { "optim/entropy": 0.005, "optim/lr": null, "env/all/truncated": 0 })
     }))
 
-  it.effect("streams records after a sequence number, or after the last one that a browser saw", () =>
+  it.effect("streams records after a sequence number, or after the last one that a browser received", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       const url = about(served, "events", "&after=12")
@@ -137,14 +137,14 @@ describe("ViewServer", () => {
       assert.deepStrictEqual(sequences(again.text), [20, 21])
     }))
 
-  it.live("streams to 32 pages at once, and to others when some close", () =>
+  it.live("streams to at most 32 pages at a time", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       const url = about(served, "events")
       const followed = Effect.acquireRelease(
         Effect.promise(async () => {
           const close = new AbortController()
-          // The response is held: fetch closes the connection of one that is collected.
+          // The response must stay referenced: fetch closes the connection of a garbage-collected response.
           return { close, response: await fetch(url, { signal: close.signal }) }
         }),
         ({ close }) => Effect.sync(() => close.abort())
@@ -169,7 +169,7 @@ describe("ViewServer", () => {
 
   const oneTick = "100 millis"
 
-  /** Lets the test's time pass, and the server finish the looks at files that follow. */
+  /** Advances the test clock, and waits for the file checks that follow. */
   const pass = Effect.fnUntraced(function*({ looks, pending }: CountedFiles.CountedFiles) {
     yield* TestClock.adjust(oneTick)
     let before = -1
@@ -213,7 +213,7 @@ describe("ViewServer", () => {
   const passUntil = (files: CountedFiles.CountedFiles, isDone: () => boolean) =>
     Effect.repeat(pass(files), { until: isDone })
 
-  it.effect("looks for new records as often for eight pages as for one", () =>
+  it.effect("checks for new records as often for eight pages as for one", () =>
     Effect.gen(function*() {
       const { files, served } = yield* counting
       const looksFor = (count: number) =>
@@ -257,7 +257,7 @@ describe("ViewServer", () => {
       }).pipe(Effect.provide(RunDirectory.layer(run)), Effect.provide(NodeServices.layer))
     }))
 
-  it.effect("tells each page every record once, after the place that it asked for, however late it comes", () =>
+  it.effect("sends each page every record once, from its requested start, however late it connects", () =>
     Effect.gen(function*() {
       const { files, served } = yield* counting
       const run = `${served.folder}/live`
@@ -290,7 +290,7 @@ describe("ViewServer", () => {
       }).pipe(Effect.provide(RunDirectory.layer(run)), Effect.provide(NodeServices.layer))
     }))
 
-  it.effect("tells every page when the process that writes ends, and ends every page at a damaged line", () =>
+  it.effect("tells all pages when the writing process ends, and closes all streams at a damaged line", () =>
     Effect.gen(function*() {
       const { files, served } = yield* counting
       const run = `${served.folder}/live`
@@ -316,7 +316,7 @@ describe("ViewServer", () => {
       assert.deepStrictEqual(pages.map(({ sequences }) => sequences()), [[0], [0], [0]])
     }))
 
-  it.effect("looks at a run no more after its last page has closed, and again for the next", () =>
+  it.effect("stops watching a run after its last page has closed, and watches again for the next", () =>
     Effect.gen(function*() {
       const { files, served } = yield* counting
       const url = about(served, "events", "&after=19")
@@ -338,7 +338,7 @@ describe("ViewServer", () => {
       assert.isAtLeast(yield* looksIn(20), 20)
     }))
 
-  it.effect("gives transcripts as JSON, whatever a model wrote", () =>
+  it.effect("returns transcripts as JSON, whatever a model wrote", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       const { headers, text } = yield* Served.get(about(served, "transcript", `&sequence=${Recorded.first.mixed}`))
@@ -351,7 +351,7 @@ describe("ViewServer", () => {
       assert.strictEqual(turn.logs.response, Recorded.hostile)
     }))
 
-  it.effect("tells of each turn which weights sampled it: its group's, unless it has its own", () =>
+  it.effect("returns each turn's weights: the group's, unless the turn has its own", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       const { text } = yield* Served.get(about(served, "transcript", `&sequence=${Recorded.first.rough}`))
@@ -361,7 +361,7 @@ describe("ViewServer", () => {
       assert.strictEqual(members[1].turns[1].samplerStep, 1)
     }))
 
-  it.effect("allows only its own scripts and styles on every response", () =>
+  it.effect("allows only its own scripts and styles, in every response", () =>
     Effect.gen(function*() {
       const { url } = yield* Served.start
       for (const path of ["/", "/assets/page.css", "/assets/page.js", "/api/runs"]) {
@@ -395,7 +395,7 @@ describe("ViewServer", () => {
       }
     }))
 
-  it.effect("with a token, admits any host that brings it, at first in its address and then in a cookie", () =>
+  it.effect("with a token, admits any host that sends it, first in the address and then in a cookie", () =>
     Effect.gen(function*() {
       const { folder } = yield* Served.start
       const url = yield* Served.serve(folder, { token: "secret" })
@@ -413,7 +413,7 @@ describe("ViewServer", () => {
       )
     }))
 
-  it.effect("opens no directory but the runs that it was given", () =>
+  it.effect("opens no directories except its runs", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       for (const run of ["/etc", `${served.run}/..`, `${served.run}/`, ""]) {
@@ -426,7 +426,7 @@ describe("ViewServer", () => {
       }
     }))
 
-  it.effect("says which record has no transcript, and which query it does not understand", () =>
+  it.effect("says which record has no transcript, and which query is invalid", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       const missing = yield* Served.get(about(served, "transcript", "&sequence=0"))
@@ -436,7 +436,7 @@ describe("ViewServer", () => {
       assert.strictEqual((yield* Served.get(`${served.url}/api/records`)).status, 400)
     }))
 
-  it.effect("computes the run's loss for each token, or another one that is asked for", () =>
+  it.effect("computes each token's loss, for the run's loss or a requested one", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       const creditOf = (more = "") =>
@@ -458,7 +458,7 @@ describe("ViewServer", () => {
       assert.strictEqual((yield* creditOf("&loss=unheard_of")).loss, null)
     }))
 
-  it.effect("reads what the update did with each token, where the run recorded it", () =>
+  it.effect("returns the recorded effect of the update on each token", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       const { members } = JSON.parse(
@@ -473,7 +473,7 @@ describe("ViewServer", () => {
       assert.strictEqual(members[0].turns[0].credit.trainer, null)
     }))
 
-  it.effect("loads the tokenizer of a run when its records are read, once, also where that fails", () =>
+  it.effect("loads a run's tokenizer once, when its records are read, even if loading fails", () =>
     Effect.gen(function*() {
       const { folder, run } = yield* Served.start
       const asked: Array<string> = []
@@ -496,7 +496,7 @@ describe("ViewServer", () => {
       assert.deepStrictEqual(asked, ["test/words"])
     }))
 
-  it.effect("finds texts in what environments logged, newest groups first", () =>
+  it.effect("searches texts that environments logged, newest groups first", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       const found = (text: string) =>
@@ -525,7 +525,7 @@ describe("ViewServer", () => {
     yield* fs.writeFileString(file, edit(text))
   }, Effect.provide(NodeServices.layer))
 
-  it.effect("shows no transcript that was changed after it was written, and searches the others", () =>
+  it.effect("shows no transcript that was modified after it was written, and searches the others", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       const transcript = (sequence: number) => Served.get(about(served, "transcript", `&sequence=${sequence}`))
@@ -545,7 +545,7 @@ describe("ViewServer", () => {
       assert.include(reason, "was changed at bytes")
     }))
 
-  it.effect("shows no numbers of an update whose tokens were changed after they were written", () =>
+  it.effect("shows no update values whose tokens were modified after they were written", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       yield* withFile(`${served.run}/payloads.jsonl`, (text) => text.replace(`{"datums":[`, `{"datumz":[`))
@@ -554,7 +554,7 @@ describe("ViewServer", () => {
       assert.include(text, "was changed at bytes")
     }))
 
-  it.effect("says which record was changed after it was written, in the list and of the run", () =>
+  it.effect("says which record was modified after it was written, in the list and on the run's screen", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       yield* withFile(`${served.run}/records.jsonl`, (text) => text.replace(`"optim/lr"`, `"optim/lp"`))
@@ -585,7 +585,7 @@ describe("ViewServer", () => {
       )
   }, Effect.provide(NodeServices.layer))
 
-  it.effect("finds words that only tokens contain, in the turn that wrote them, and logs of a whole episode", () =>
+  it.effect("searches words that occur only in tokens, in their turn, and logs of a whole episode", () =>
     Effect.gen(function*() {
       const named = yield* namedIn({ reference: "5" })
       assert.deepStrictEqual(yield* named("PLUSfivefive"), ["prompt of turn 0", "end"])
@@ -594,7 +594,7 @@ describe("ViewServer", () => {
       assert.deepStrictEqual(yield* named("good answer"), ["verdict of turn 0", "end"])
     }))
 
-  it.effect("finds a system prompt and reasoning beside a question and an answer that were logged", () =>
+  it.effect("finds a system prompt and reasoning if only the question and answer were logged", () =>
     Effect.gen(function*() {
       const named = yield* namedIn({ question: "2 plus 3", response: "five" })
       assert.deepStrictEqual(yield* named("plusfivefive"), ["prompt of turn 0", "end"])
@@ -602,7 +602,7 @@ describe("ViewServer", () => {
       assert.deepStrictEqual(yield* named("2 plus"), ["question of turn 0", "question of turn 1", "end"])
     }))
 
-  it.effect("grades a recorded iteration by another rule", () =>
+  it.effect("recomputes a recorded iteration's advantages with another credit rule", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       const { groups } = JSON.parse(

@@ -1,8 +1,8 @@
 import * as Changes from "@effect-rl/view/story/Changes"
 import { assert, describe, it } from "@effect/vitest"
 
-describe("the changes from an iteration to the next", () => {
-  it("are the reward, then what changed most: shares by their difference, other values by half of their relative one", () => {
+describe("the changes between iterations", () => {
+  it("are the reward, then the largest changes: absolute for shares, half of the relative change for others", () => {
     const before = {
       reward: 0.5,
       "env/all/truncated": 0,
@@ -29,7 +29,7 @@ describe("the changes from an iteration to the next", () => {
     assert.deepStrictEqual(Changes.of(before, now, 1).map(({ before, now }) => [before, now]), [[0.5, 0.4], [0, 0.3]])
   })
 
-  it("leave out counts, what only one of the iterations has, and what is not a number", () => {
+  it("leave out counts, metrics of only one iteration, and values that are not numbers", () => {
     assert.deepStrictEqual(
       Changes.of(
         { "env/all/total_turns": 10, "optim/lr": 1, "env/all/correct": null, nll: 2 },

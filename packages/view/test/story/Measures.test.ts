@@ -1,8 +1,8 @@
 import * as Measures from "@effect-rl/view/story/Measures"
 import { assert, describe, it } from "@effect/vitest"
 
-describe("the measures of a rollout", () => {
-  it("add up a metric over turns and graders, and count the turns in which a condition holds", () => {
+describe("a rollout's measures", () => {
+  it("sum a metric over turns and graders, and count the turns in which a condition is true", () => {
     const turns = [
       { metrics: { tool_errors: 2, correct: false }, logprobs: [-1, -3] },
       { metrics: { tool_errors: 1, correct: true, broken: null }, logprobs: [-2, null] }
@@ -15,12 +15,12 @@ describe("the measures of a rollout", () => {
     })
   })
 
-  it("are nothing where nothing is told", () => {
+  it("are empty without metrics", () => {
     assert.deepStrictEqual(Measures.of([], {}), {})
   })
 })
 
-describe("the measures of a run", () => {
+describe("a run's measures", () => {
   it("list each problem once, and each value under the name of its measure", () => {
     const sum = { question: "1 + 1", reference: "2" }
     const collected = Measures.collect([

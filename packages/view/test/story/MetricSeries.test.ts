@@ -6,7 +6,7 @@ const stamp = { segment: 1, sequence: 0 }
 
 const minute = 60_000
 
-/** Two iterations, each of a minute and 100 tokens, with ten minutes between them in which no process wrote the run. */
+/** Two iterations of one minute and 100 tokens each, separated by a ten-minute pause in which no process wrote the run. */
 const story = Story.fromRecords([
   {
     ...stamp,
@@ -37,7 +37,7 @@ const story = Story.fromRecords([
 ])
 story.pauses.push({ from: minute, to: 11 * minute })
 
-/** The run with what an evaluator of examples measured before it. */
+/** The run with an earlier measurement by an evaluator of examples. */
 const measured = Story.fromRecords([...story.records, {
   ...stamp,
   _tag: "Evaluated" as const,
@@ -54,8 +54,8 @@ const measured = Story.fromRecords([...story.records, {
 const pointsOf = (axis: "iteration" | "minutes" | "tokens" | "dollars", name: string) =>
   MetricSeries.of(story, axis).find((series) => series.name === name)?.points.map(({ value, x }) => [x, value])
 
-describe("the metrics of a run", () => {
-  it("come by section, outcomes first, without values that are no numbers", () => {
+describe("a run's metrics", () => {
+  it("are grouped by section, outcomes first, without values that are not numbers", () => {
     assert.deepStrictEqual(
       MetricSeries.of(story, "iteration").map(({ name, section }) => [section, name]),
       [["outcomes", "reward"], ["optim", "optim/lr"], ["training", "nll"]]
@@ -63,7 +63,7 @@ describe("the metrics of a run", () => {
     assert.deepStrictEqual(pointsOf("iteration", "optim/lr"), [[2, 0.5]])
   })
 
-  it("include those of evaluators, whose loss is an outcome", () => {
+  it("include evaluators' metrics, whose loss is an outcome", () => {
     const held = MetricSeries.of(measured, "iteration").filter(({ name }) => name.startsWith("held_out"))
     assert.deepStrictEqual(held.map(({ name, points, section }) => [section, name, points.map(({ value }) => value)]), [
       ["outcomes", "held_out/nll", [1.25]],
@@ -71,21 +71,21 @@ describe("the metrics of a run", () => {
     ])
   })
 
-  it("lie over iterations, the minutes in which the run was written, tokens, or dollars where they are known", () => {
+  it("are drawn over iterations, minutes without pauses, tokens, or dollars if these are known", () => {
     assert.deepStrictEqual(pointsOf("iteration", "nll"), [[1, 2], [2, 1]])
     assert.deepStrictEqual(pointsOf("minutes", "nll"), [[1, 2], [2, 1]])
     assert.deepStrictEqual(pointsOf("tokens", "nll"), [[100, 2], [200, 1]])
     assert.deepStrictEqual(pointsOf("dollars", "nll"), [[1.5, 1]])
   })
 
-  it("are smoothed by the mean of the last values, and read at the last point before a place", () => {
+  it("are smoothed over the last values, and read at the last point before a position", () => {
     const points = [2, 4, 9].map((value, x) => ({ x, iteration: x, value }))
     assert.deepStrictEqual(MetricSeries.smoothed(points, 2).map(({ value }) => value), [2, 3, 6.5])
     assert.strictEqual(MetricSeries.before(points, 1.5)?.value, 4)
     assert.isUndefined(MetricSeries.before(points, -1))
   })
 
-  it("have a mean over seeds with its standard error, of the seeds that have come so far", () => {
+  it("have a mean over seeds with its standard error, excluding seeds without a value yet", () => {
     const seed = (...values: ReadonlyArray<number>) => values.map((value, x) => ({ x, iteration: x, value }))
     assert.deepStrictEqual(
       MetricSeries.meanOf([seed(1, 2, 3), seed(3, 2)]).map(({ high, low, value, x }) => [x, low, value, high]),
@@ -94,13 +94,13 @@ describe("the metrics of a run", () => {
     assert.deepStrictEqual(MetricSeries.meanOf([seed(5)]).map(({ high, low }) => [low, high]), [[5, 5]])
   })
 
-  it("are thinned to some of their points with the first and the last", () => {
+  it("are thinned, keeping the first and last points", () => {
     const points = Array.from({ length: 10 }, (_, x) => ({ x, iteration: x, value: x }))
     assert.deepStrictEqual(MetricSeries.thinned(points, 4).map(({ x }) => x), [0, 3, 6, 9])
     assert.deepStrictEqual(MetricSeries.thinned(points, 3).map(({ x }) => x), [0, 4, 8, 9])
   })
 
-  it("include the tokens of each second, where their number and the time of their stage are recorded", () => {
+  it("include tokens per second, if token counts and stage times are recorded", () => {
     const [opened, updated] = story.records
     const timed = { "tokens/sampled": 100, "time/sampling": 4, "tokens/trained": 50 }
     if (opened === undefined || updated?._tag !== "Updated") return assert.fail("the story has no update")

@@ -4,7 +4,7 @@ import * as Spending from "@effect-rl/view/story/Spending"
 import { assert, describe, it } from "@effect/vitest"
 import * as Recorded from "../Recorded.ts"
 
-/** The story of entries, one a second. */
+/** A story of these entries, one second apart. */
 const storyOf = (entries: ReadonlyArray<RunRecord.Entry>) =>
   Story.fromRecords(entries.map((entry, at) => ({ ...entry, at: 1000 * at, segment: 1, sequence: at })))
 
@@ -15,7 +15,7 @@ const spent = (prefilled: number, sampled: number, trained: number, dollars: num
   dollars
 })
 
-/** A group whose two members were shown 3 tokens and sampled 2 each, in a run that had spent so much after it. */
+/** A group whose two members were each prompted with 3 tokens and sampled 2, in a run with the given total afterwards. */
 const group = (total: RunRecord.Updated["spent"], usage: RunRecord.Updated["spent"], evaluator?: string) => ({
   ...Recorded.simple(0, "sum", evaluator),
   usage,
@@ -28,8 +28,8 @@ const evaluated = (total: RunRecord.Updated["spent"]): RunRecord.Entry => ({
   spent: total
 })
 
-describe("what a run spent, by purpose", () => {
-  it("adds up to what it spent in all, with judges apart from the members that they judge", () => {
+describe("a run's spending by purpose", () => {
+  it("sums to the run's total, with judges separate from the members that they judge", () => {
     const purposes = Spending.purposes(storyOf([
       Recorded.opened(-1),
       evaluated(spent(100, 0, 0, 1)),
@@ -47,7 +47,7 @@ describe("what a run spent, by purpose", () => {
     ])
   })
 
-  it("has no dollars without prices, and is unknown where groups did not record their tokens", () => {
+  it("has no dollars without prices, and is empty if groups did not record their tokens", () => {
     const unpriced = { prefilled: 6, sampled: 4, trained: 0 }
     assert.deepStrictEqual(
       Spending.purposes(storyOf([

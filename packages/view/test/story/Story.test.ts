@@ -16,7 +16,7 @@ const told = (entries: ReadonlyArray<RunRecord.Entry>) =>
   }).pipe(Effect.provide(RunStore.RunStore.layerMemory))
 
 describe("Timeline", () => {
-  it.effect("leaves out the time in which no process wrote the run", () =>
+  it.effect("leaves out pauses in which no process wrote the run", () =>
     Effect.gen(function*() {
       const { opened, simple, updated } = Recorded
       const sampling = (iteration: number): RunRecord.Entry => ({
@@ -38,7 +38,7 @@ describe("Timeline", () => {
 })
 
 describe("Timeline of an asynchronous run", () => {
-  it.effect("takes no more than all of the time, where stages overlap and sampling is recorded again and again", () =>
+  it.effect("has shares of at most 100 % if stages overlap and sampling is recorded repeatedly", () =>
     Effect.gen(function*() {
       const { opened, simple, updated } = Recorded
       const sampling: RunRecord.Entry = { _tag: "Sampling", iteration: 0, step: 0, groups: 1 }
@@ -54,7 +54,7 @@ describe("Timeline of an asynchronous run", () => {
       }
       const entries = [opened(-1), evaluating, simple(0, "a"), sampling, evaluated, updated(0, 0.5)]
       const { records } = yield* told(entries)
-      // The group was begun at 0, the evaluation lasts as long as the run, and the newest record of sampling comes late.
+      // The group starts at 0, the evaluation lasts as long as the run, and the newest sampling record comes late.
       const at = [0, 0, 600, 900, 1000, 1000]
       const story = Story.fromRecords(records.map((record, index) => ({
         ...record,
@@ -68,7 +68,7 @@ describe("Timeline of an asynchronous run", () => {
 
 const verdicts = join(import.meta.dirname, "../../../core/test/fixtures/verdicts")
 
-/** The story of a recorded run of core's `fixtures/verdicts`. */
+/** The story of a recorded run from core's `fixtures/verdicts`. */
 const planted = (file: string) => {
   const [, ...lines] = gunzipSync(readFileSync(join(verdicts, file))).toString().split("\n")
   return Story.fromRecords(lines.map((line) => RecordedEntry.make(decode(JSON.parse(line)))))
@@ -78,7 +78,7 @@ const decode = Schema.decodeUnknownSync(RunRecord.codec)
 
 describe("Timeline of a recorded run", () => {
   it.each(readdirSync(verdicts))(
-    "takes no more than all of the time of %s, in whole and in its last iterations",
+    "has shares of at most 100 % for %s, as a whole and in its last iterations",
     (file) => {
       const story = planted(file)
       for (const iterations of [Story.iterations(story), Story.iterations(story).slice(-3)]) {
@@ -92,7 +92,7 @@ describe("Timeline of a recorded run", () => {
 })
 
 describe("Status", () => {
-  it.effect("gives the run's activity, and how long it has been silent", () =>
+  it.effect("shows the run's activity, and how long it has been silent", () =>
     Effect.gen(function*() {
       const story = yield* told([
         Recorded.opened(-1),
