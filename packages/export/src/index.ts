@@ -1,34 +1,34 @@
-/** Runs for other tools: sinks that receive a run live, and projections of a finished one. Stable. */
+/** Exports runs to other tools: sinks that receive a run live, and projections of a finished run. Stable. */
 
-/** A run as spans of time: iterations, and in them sampling, groups, training, evaluations. */
+/** A run as time spans: iterations that contain sampling, groups, training and evaluations. */
 export * as RunSpans from "./run/RunSpans.ts"
 
-/** Records as JSON lines in one file, for tools that read nothing else. */
+/** Records as JSON lines in one file, for tools that read only that format. */
 export * as JsonLines from "./sink/JsonLines.ts"
-/** Runs of an MLflow tracking server, over its REST API. */
+/** Sends runs to an MLflow tracking server over its REST API. */
 export * as Mlflow from "./sink/Mlflow.ts"
-/** Spans for OpenTelemetry collectors, and for what reads their protocol: Langfuse, Phoenix, Opik, LangSmith, Braintrust. */
+/** Spans for OpenTelemetry collectors and other tools that accept OTLP: Langfuse, Phoenix, Opik, LangSmith, Braintrust. */
 export * as Otlp from "./sink/Otlp.ts"
 /** Timelines for ui.perfetto.dev and chrome://tracing. */
 export * as Perfetto from "./sink/Perfetto.ts"
-/** Other tools that receive a run live. */
+/** The interface of tools that receive a run live. */
 export * as Sink from "./sink/Sink.ts"
-/** Event files of TensorBoard, which W&B (`wandb sync`), Aim and SwanLab read as well. */
+/** TensorBoard event files, which W&B (`wandb sync`), Aim and SwanLab can also read. */
 export * as TensorBoard from "./sink/TensorBoard.ts"
-/** Alerts of a run, posted to an address: what a person who does not look at the page has to know. */
+/** Posts a run's alerts to a webhook: warnings, bad verdicts, failure and end. */
 export * as Webhook from "./sink/Webhook.ts"
-/** The database of Trackio, as its own client writes it. */
+/** Writes a Trackio database in the format of Trackio's own client. */
 export * as Trackio from "./sink/Trackio.ts"
 
-/** Conversations with rewards and advantages as JSON lines, in the shape of OpenAI's chat format. */
+/** Conversations with rewards and advantages as JSON lines, in OpenAI's chat format. */
 export * as ChatJsonLines from "./projection/ChatJsonLines.ts"
-/** The files that tinker-cookbook writes beside a run, for its own tools and for those that know them. */
+/** The files that tinker-cookbook writes for a run, for its own and compatible tools. */
 export * as Cookbook from "./projection/Cookbook.ts"
-/** Logs of Inspect: one `.eval` for each evaluation and each iteration. */
+/** Inspect logs: one `.eval` file per evaluation and per iteration. */
 export * as Inspect from "./projection/Inspect.ts"
 /** Rollouts as a table in a Parquet file, for notebooks. */
 export * as ParquetRollouts from "./projection/ParquetRollouts.ts"
-/** A whole run in the format of another tool. */
+/** The interface of exports of a whole run to another tool's format. */
 export * as Projection from "./projection/Projection.ts"
-/** Traces of verifiers and prime-rl, as JSON lines. */
+/** verifiers and prime-rl traces, as JSON lines. */
 export * as Verifiers from "./projection/Verifiers.ts"

@@ -4,7 +4,7 @@ import { Effect, FileSystem, Layer, Path } from "effect"
 
 export const layer = Layer.merge(NodeFileSystem.layer, NodePath.layer)
 
-/** A path in a folder of its own, which is removed with the scope. */
+/** A path in its own folder, which is removed with the scope. */
 export const place = (name: string) =>
   Effect.gen(function*() {
     const folder = yield* FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped())
@@ -13,7 +13,7 @@ export const place = (name: string) =>
 
 export const read = (file: string) => FileSystem.FileSystem.use((fs) => fs.readFileString(file))
 
-/** The values of a file of JSON lines, which the caller knows. */
+/** Decodes a JSON lines file as values of the caller's type. */
 export const lines = <A>(file: string) =>
   Effect.map(
     read(file),

@@ -1,4 +1,4 @@
-/** A short run, recorded: one evaluation and two iterations of a task with a tool, and a group that lost a member. */
+/** Records a short run: one evaluation and two iterations of a task with a tool, including a group that lost a member. */
 import { type RunRecord, RunStore, Score } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import type { Trajectory } from "@effect-rl/core/environments"
@@ -25,7 +25,7 @@ const turn = (
   logs
 })
 
-/** Calls a calculator, then answers. */
+/** A member that calls a calculator, then answers. */
 const member = (answer: string, reward: number): Trajectory.Trajectory => ({
   transitions: [
     turn([1, 2, 3], [7, 8], 0, "<tool>", {
@@ -109,7 +109,10 @@ export const updated = (iteration: number, mean: number): RunRecord.Entry => ({
   spent
 })
 
-/** The group as it took half a second: the policy 200 and 100 ms, the tool 50 ms in between, the rewards 100 ms in the end. */
+/**
+ * Adds times to a group of half a second: 200 and 100 ms for the policy, 50 ms for the tool between them, and 100 ms for the rewards at the
+ * end.
+ */
 const timed = (result: GroupResult.Completed | GroupResult.Partial, ended: number) => {
   const times = [
     { began: ended - 500, sampling: 200, environment: 50 },
@@ -125,7 +128,7 @@ const timed = (result: GroupResult.Completed | GroupResult.Partial, ended: numbe
   return { ...result, members, grading: { began: ended - 100, milliseconds: 100 } }
 }
 
-/** Appends a record one second after the last. */
+/** Appends a record one second after the previous record. */
 const append = Effect.fnUntraced(function*(
   entry: RunRecord.Entry,
   result?: GroupResult.Completed | GroupResult.Partial
@@ -139,7 +142,7 @@ const append = Effect.fnUntraced(function*(
 const iteration = Effect.fnUntraced(function*(index: number, mean: number) {
   yield* append({ _tag: "Sampling", iteration: index, step: index, groups: 2 })
   const [mixed, lost] = [completed(`${index}/mixed`, [1, 0]), partial(`${index}/lost`)]
-  // The later group of the batch is finished first.
+  // The batch's later group finishes first.
   yield* append(rolledOut(lost, index), lost)
   yield* append(rolledOut(mixed, index), mixed)
   yield* append({
@@ -154,7 +157,7 @@ const iteration = Effect.fnUntraced(function*(index: number, mean: number) {
   yield* append(updated(index, mean))
 })
 
-/** Number of rollouts that finished: one of the evaluation, three of each iteration. */
+/** Number of rollouts that finished: one in the evaluation, and three in each iteration. */
 export const rollouts = 7
 
 /** Records the run in the store. */
@@ -179,7 +182,7 @@ export const record = Effect.gen(function*() {
   yield* append({ _tag: "Finished", iteration: 2, reason: "completed", checkpoint: null })
 })
 
-/** Records iterations whose every answer is paid although none has the reference. */
+/** Records iterations in which every answer earns a reward although none matches the reference. */
 export const recordPaid = Effect.gen(function*() {
   yield* append(opened(0, -1))
   for (const index of [0, 1, 2]) {

@@ -1,4 +1,4 @@
-/** Conversations with rewards and advantages as JSON lines, in the shape of OpenAI's chat format. */
+/** Conversations with rewards and advantages as JSON lines, in OpenAI's chat format. */
 import { Conversation, type Rollouts } from "@effect-rl/core/records"
 import * as Projection from "./Projection.ts"
 
@@ -19,8 +19,8 @@ const lineOf = ({ evaluator, iteration }: Projection.Batch) => (member: Rollouts
 })
 
 /**
- * Writes one line for each member that finished; `advantage` is null where no update used it. `departures` names the turns whose prompts,
- * rendered again from the messages, are not the recorded tokens; it is null where the run's renderer is not known.
+ * Writes one line per member that finished. `advantage` is null if no update used the member. `departures` lists the turns whose prompts,
+ * rendered again from the messages, differ from the recorded tokens; it is null if the run's renderer is unknown.
  *
  * @example
  * ChatJsonLines.write(reader, "chat.jsonl", { language: tokenizer })

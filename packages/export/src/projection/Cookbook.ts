@@ -1,4 +1,4 @@
-/** The files that tinker-cookbook writes beside a run, for its own tools and for those that know them. */
+/** The files that tinker-cookbook writes for a run, for its own and compatible tools. */
 import type { EnvMetric, RunRecord } from "@effect-rl/core"
 import type { GroupResult } from "@effect-rl/core/program"
 import { Conversation, type Rollouts, StoryReader } from "@effect-rl/core/records"
@@ -16,7 +16,7 @@ const metricsOf = (metrics: EnvMetric.Metrics) =>
     Object.entries(metrics).map(([name, metric]) => [name, metric.kind === "rate" ? Number(metric.hit) : metric.value])
   )
 
-/** The metrics that the group's rewards reported of a member. */
+/** The metrics that the group's rewards reported for a member. */
 const groupMetrics = (result: GroupResult.GroupResult, member: number) =>
   result._tag === "Skipped" ? {} : metricsOf(result.metricsG[member] ?? {})
 
@@ -79,10 +79,10 @@ const tree = (batch: Projection.Batch) => {
   ])
 }
 
-/** Folder of what an iteration has. @see tinker-cookbook `TrainingRunStore` */
+/** The folder of an iteration's files. @see tinker-cookbook `TrainingRunStore` */
 const iterationFolder = (iteration: number) => `iteration_${String(iteration).padStart(6, "0")}`
 
-/** A line of `timing_spans.jsonl`: seconds, from the first record of the run on. */
+/** The lines of `timing_spans.jsonl`; times are in seconds since the run's first record. */
 const timing = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   const spans = RunSpans.make()
   const began = records[0]?.at ?? 0
@@ -103,7 +103,7 @@ const timing = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   })
 }
 
-/** The files for these tools that a run directory has already. */
+/** Files for these tools that every run directory already has. */
 const kept = ["config.json", "metrics.jsonl", "checkpoints.jsonl"]
 
 const copy = Effect.fnUntraced(
@@ -123,9 +123,9 @@ const copy = Effect.fnUntraced(
 )
 
 /**
- * Writes a run's directory as tinker-cookbook does: beside `config.json`, `metrics.jsonl` and `checkpoints.jsonl`, the times of each
- * iteration, and for each iteration and evaluation summaries of its rollouts and a logtree of its conversations. The path may be the
- * run directory itself.
+ * Writes a run directory as tinker-cookbook does. Besides `config.json`, `metrics.jsonl` and `checkpoints.jsonl`, it has the times of each
+ * iteration, and for each iteration and evaluation rollout summaries and a logtree of the conversations. The path may be the run directory
+ * itself.
  *
  * @example
  * Cookbook.write(reader, "cookbook", { language: tokenizer })

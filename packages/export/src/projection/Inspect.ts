@@ -1,4 +1,4 @@
-/** Logs of Inspect: one `.eval` for each evaluation and each iteration. */
+/** Inspect logs: one `.eval` file per evaluation and per iteration. */
 import { Statistics } from "@effect-rl/core/evaluation"
 import { Conversation, type Rollouts } from "@effect-rl/core/records"
 import { OpenAi } from "@effect-rl/core/renderers"
@@ -15,10 +15,10 @@ import * as Zip from "./Zip.ts"
 /** The version of Inspect's log schema. @see inspect_ai `log/_recorders/eval.py` */
 const schemaVersion = 2
 
-/** A JSON object; nothing for other text. */
+/** Decodes a JSON object; none for other text. */
 const readObject = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.JsonObject))
 
-/** Name of the only score. */
+/** The name of each sample's only score. */
 const scorer = "reward"
 
 const time = (milliseconds: number) => DateTime.formatIso(DateTime.makeUnsafe(milliseconds))
@@ -39,7 +39,7 @@ const scoreOf = ({ reward, trajectory, turns }: Rollouts.Told) => ({
   }
 })
 
-/** A call with its arguments as values; as a text under its own name where they are no object. */
+/** A tool call with decoded arguments, or with one text argument if they are not a JSON object. */
 const callOf = ({ function: { arguments: given, name }, id }: OpenAi.ToolCall) => ({
   id,
   function: name,
@@ -56,7 +56,7 @@ const messageOf = ({ reasoning_content: reasoning, tool_calls: calls, ...message
   ...(message.role === "tool" ? { function: message.name } : {})
 })
 
-/** The first prompt: as a text where it is one message of the user, else as its messages. */
+/** The first prompt: a text if it is a single user message, otherwise the list of messages. */
 const inputOf = ([first]: ReadonlyArray<Conversation.Turn>) => {
   const [only, ...others] = first?.shown ?? []
   if (first === undefined || only === undefined) return ""
@@ -65,7 +65,7 @@ const inputOf = ([first]: ReadonlyArray<Conversation.Turn>) => {
     : OpenAi.fromMessages(first.shown).map((message) => ({ ...messageOf(message), source: "input" }))
 }
 
-/** What a sample and its summary have in common: a group is a sample, its members are epochs. */
+/** The fields that a sample and its summary share. A group is a sample; its members are epochs. */
 const common = (member: Rollouts.Told, model: string) => {
   const { advantage, departures, group, trajectory, turns } = member
   const { key, tags } = group.record
@@ -117,7 +117,7 @@ const sampleOf = ({ model }: Projection.Batch) => (member: Rollouts.Told) => {
   return { sample, summary }
 }
 
-/** Tokens of all samples, as Inspect sums them over a log. */
+/** Total tokens of all samples, as Inspect sums them over a log. */
 const usageOfAll = (members: ReadonlyArray<Rollouts.Member>) => {
   const all = { input_tokens: 0, output_tokens: 0, total_tokens: 0 }
   for (const usage of members.map(usageOf)) {
@@ -183,7 +183,7 @@ const filesOf = (batch: Projection.Batch): ReadonlyArray<readonly [name: string,
   ]
 }
 
-/** Inspect finds logs by their names: time, task and id. */
+/** A log's file name. Inspect finds logs by names that consist of time, task and id. */
 const fileName = ({ evaluator, groups, iteration }: Projection.Batch) => {
   const at = time(groups[0]?.at ?? 0).replaceAll(/[:.]/g, "-")
   const task = (evaluator ?? "train").replaceAll(/[^A-Za-z0-9-]/g, "-")
@@ -191,8 +191,8 @@ const fileName = ({ evaluator, groups, iteration }: Projection.Batch) => {
 }
 
 /**
- * Writes the logs into a folder. In each, a group is a sample, and its members are the sample's epochs. `departures` in a sample's metadata
- * names the turns whose prompts, rendered again from the messages, are not the recorded tokens; null where the run's renderer is not known.
+ * Writes the logs into a folder. Each group is a sample, and its members are the sample's epochs. `departures` in a sample's metadata lists
+ * the turns whose prompts, rendered again from the messages, differ from the recorded tokens; it is null if the run's renderer is unknown.
  *
  * @example
  * Inspect.write(reader, "logs", { language: tokenizer })

@@ -1,7 +1,7 @@
-/** Nodes of tinker-cookbook's logtree, as its JSON has them. */
+/** Nodes of tinker-cookbook's logtree, in its JSON format. */
 import type { OpenAi } from "@effect-rl/core/renderers"
 
-/** An element of the page that a logtree stands for. `data` says in values what the element shows. */
+/** An element of a logtree page. `data` has the shown content as values. */
 export interface Node {
   readonly tag: string
   readonly attrs: Readonly<Record<string, string>>
@@ -15,13 +15,13 @@ const node = (tag: string, style: string, children: Node["children"]): Node => (
   children
 })
 
-/** The children of a logtree are HTML. */
+/** Escapes text, because a logtree's children are HTML. */
 const escape = (text: string) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("\"", "&quot;")
 
 export const text = (text: string): Node => node("p", "lt-p", [escape(text)])
 
-/** A part with a heading of the level. */
+/** A section with a heading of the given level. */
 export const section = (level: 2 | 3 | 4, title: string, children: ReadonlyArray<Node>): Node =>
   node("section", "lt-section", [
     node(`h${level}`, `lt-h${level}`, [escape(title)]),
@@ -34,7 +34,7 @@ export const conversation = (messages: ReadonlyArray<OpenAi.ChatMessage>): Node 
   data: { type: "conversation", messages }
 })
 
-/** The whole tree. @see tinker-cookbook `Trace.to_dict` */
+/** The complete tree. @see tinker-cookbook `Trace.to_dict` */
 export const trace = (title: string, startedAt: string, children: ReadonlyArray<Node>) => ({
   title,
   started_at: startedAt,

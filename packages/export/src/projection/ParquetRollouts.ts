@@ -19,7 +19,7 @@ interface Column {
   readonly of: (row: Row) => Cell
 }
 
-/** The columns of the table, one row for each member that finished. */
+/** The table's columns. Each member that finished is a row. */
 const columns: ReadonlyArray<Column> = [
   { name: "iteration", type: "INT32", of: ([batch]) => batch.iteration },
   { name: "evaluator", type: "STRING", of: ([batch]) => batch.evaluator ?? null },
@@ -64,7 +64,7 @@ const columns: ReadonlyArray<Column> = [
 const typeOf = ({ type }: Column): Partial<SchemaElement> =>
   type === "STRING" ? { type: "BYTE_ARRAY", converted_type: "UTF8" } : { type }
 
-/** A list has three levels in Parquet: the list, its repeated part, the element. */
+/** The schema of a column. A Parquet list has three levels: the list, its repeated group and the element. */
 const schemaOf = (column: Column): ReadonlyArray<SchemaElement> =>
   column.isList === true
     ? [
@@ -79,7 +79,7 @@ const schema: Array<SchemaElement> = [{ name: "root", num_children: columns.leng
 const settled = (write: () => void | Promise<void>) => Effect.promise(() => Promise.resolve(write()))
 
 /**
- * Writes one row group for each iteration and evaluation.
+ * Writes the rollouts of all members that finished, with one row group per iteration or evaluation.
  *
  * @example
  * ParquetRollouts.write(reader, "rollouts.parquet", { language: tokenizer })

@@ -1,4 +1,4 @@
-/** A whole run in the format of another tool. */
+/** Exports of a whole run to another tool's format. */
 import type { RunStore } from "@effect-rl/core"
 import { type Conversation, Rollouts, Story } from "@effect-rl/core/records"
 import { AtomicFile, FileFailure } from "@effect-rl/files"
@@ -9,7 +9,7 @@ import { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 
-/** The files of another tool cannot be written. */
+/** The exported files could not be written. */
 export class ProjectionError extends Schema.TaggedError<ProjectionError>()("ProjectionError", {
   file: Schema.String,
   detail: Schema.String
@@ -20,12 +20,12 @@ export class ProjectionError extends Schema.TaggedError<ProjectionError>()("Proj
 }
 
 export interface Options {
-  /** Reads the run's tokens; without it, only what environments logged is written. */
+  /** Decodes the run's tokens. Without it, only what environments logged is written. */
   readonly language?: Conversation.Language | undefined
 }
 
 /**
- * Writes the run to the path, a file or a folder as the format has it. Anything that is there already is replaced.
+ * Writes the run to a path, which is a file or a folder depending on the format. Existing files are replaced.
  *
  * @example
  * const keys: Projection.Projection = (run, out) =>
@@ -37,7 +37,7 @@ export type Projection = (
   options?: Options
 ) => Effect.Effect<void, ProjectionError | RunStore.RunError, FileSystem.FileSystem | Path.Path>
 
-/** Replaces a file by the bytes. */
+/** Replaces a file's content with the bytes. */
 export const writeFile = <E, R>(file: string, content: Stream.Stream<Uint8Array, E, R>) =>
   Effect.mapError(
     AtomicFile.write(file, content),
@@ -45,17 +45,17 @@ export const writeFile = <E, R>(file: string, content: Stream.Stream<Uint8Array,
       error instanceof PlatformError ? new ProjectionError({ file, detail: FileFailure.describe("it", error) }) : error
   )
 
-/** Replaces a file by the text. */
+/** Replaces a file's content with the text. */
 export const writeText = (file: string, text: string) => writeFile(file, Stream.encodeText(Stream.succeed(text)))
 
-/** JSON text on a line; numbers that JSON lacks are null. */
+/** A value as one line of JSON. NaN and the infinities become null. */
 export const line = (value: unknown): string => `${JSON.stringify(value)}\n`
 
-/** Replaces a file by one line of JSON for each value. */
+/** Replaces a file's content with one JSON line per value. */
 export const writeLines = <E, R>(file: string, values: Stream.Stream<unknown, E, R>) =>
   writeFile(file, Stream.encodeText(Stream.map(values, line)))
 
-/** A batch with the groups that can be read, and their members that finished. */
+/** A batch with its readable groups and their members that finished. */
 export interface Batch extends Story.Batch {
   readonly model: string
   readonly rolledOut: ReadonlyArray<Rollouts.RecordedGroup>
@@ -69,15 +69,15 @@ const batchOf = Effect.fnUntraced(function*(loaded: Rollouts.Loaded, language: O
   return batch
 })
 
-/** Optimizer steps behind the weights that sampled each turn: those of the group, unless a turn says that newer weights sampled it. */
+/** For each turn, the optimizer step of the weights that sampled it: the group's step, unless the turn records newer weights. */
 export const samplerSteps = ({ group: { record }, trajectory }: Rollouts.Member): ReadonlyArray<number> =>
   trajectory.transitions.map(({ action }) => action.samplerStep ?? record.step)
 
-/** The batches of a run, one after the other with what was said. Groups that cannot be read are left out with a warning. */
+/** The batches of a run in order, with their conversations. Unreadable groups are skipped with a warning. */
 export const batches = (run: RunStore.RunReader, language?: Options["language"]) =>
   Stream.mapEffect(Rollouts.stream(run), (loaded) => batchOf(loaded, language))
 
-/** One value for each member that finished, batch by batch. */
+/** One value per member that finished, batch by batch. */
 export const eachMember = (
   run: RunStore.RunReader,
   language: Options["language"],

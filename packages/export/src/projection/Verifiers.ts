@@ -1,4 +1,4 @@
-/** Traces of verifiers and prime-rl, as JSON lines. */
+/** verifiers and prime-rl traces, as JSON lines. */
 import { Branch, Key, type Trajectory } from "@effect-rl/core/environments"
 import { Conversation, NewTokens, type Rollouts } from "@effect-rl/core/records"
 import type { OpenAi } from "@effect-rl/core/renderers"
@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import * as Period from "../run/Period.ts"
 import * as Projection from "./Projection.ts"
 
-/** The version of verifiers' `Trace` that is written, and a release that reads it. */
+/** The version of verifiers' `Trace` format that is written. */
 const traceVersion = 1
 const verifiersVersion = "0.4.0"
 
@@ -14,13 +14,13 @@ const finite = (value: number) => Number.isFinite(value) ? value : 0
 
 const noText: OpenAi.ChatMessage = { role: "user", content: "" }
 
-/** The turn of each node that was sampled, by the node's index, is one of these: a turn has a node for each message, or one without text. */
+/** For each turn, the index of its sampled node. Each turn has one node per new message, or one empty node, before the sampled node. */
 const sampledNodes = (turns: ReadonlyArray<Conversation.Turn>): ReadonlyArray<number> => {
   let nodes = -1
   return turns.map(({ shown }) => nodes += Math.max(1, shown.length) + 1)
 }
 
-/** The prompt's tokens that are new in each turn, and the turn on which they follow; −1 where they follow on none. */
+/** For each turn, the new prompt tokens, and the index of the turn that it continues; −1 if it continues none. */
 const promptsOf = ({ transitions }: Trajectory.Trajectory) => {
   const turns = transitions.map(({ action: { tokens }, branch, observation }) => ({
     prompt: Conversation.promptTokens(observation),
@@ -36,10 +36,10 @@ const promptsOf = ({ transitions }: Trajectory.Trajectory) => {
   })
 }
 
-/** Roles of verifiers' messages; the names that environments give to policies are an assistant's. */
+/** The roles of verifiers' messages that are kept. All other roles, such as policy names in environments, become `assistant`. */
 const roles = new Set(["system", "user", "tool"])
 
-/** A call has its name and arguments beside its id. @see verifiers `v1/types.py` */
+/** Converts a message. A tool call has its name and arguments beside its id. @see verifiers `v1/types.py` */
 const messageOf = ({ role, tool_calls: calls, ...message }: OpenAi.ChatMessage) => ({
   role: roles.has(role) ? role : "assistant",
   ...message,
@@ -48,7 +48,7 @@ const messageOf = ({ role, tool_calls: calls, ...message }: OpenAi.ChatMessage) 
     : { tool_calls: calls.map(({ function: { arguments: given, name }, id }) => ({ id, name, arguments: given })) })
 })
 
-/** Nodes add tokens to those of their parents: a path from a root to a leaf is what the policy read and wrote. */
+/** The nodes of a trace. Each node adds tokens to its parent's: a path from the root to a leaf is what the policy read and wrote. */
 const nodesOf = ({ advantage, trajectory, turns }: Rollouts.Told, timestamp: number) => {
   const told = Conversation.toOpenAiTurns(turns)
   const prompts = promptsOf(trajectory)
@@ -62,7 +62,7 @@ const nodesOf = ({ advantage, trajectory, turns }: Rollouts.Told, timestamp: num
     const tokens = Array.from(action.tokens)
     return [
       ...shown.map((message, index) => {
-        // How many of the tokens belong to each message is not recorded.
+        // The number of tokens per message is not recorded.
         const own = index + 1 === shown.length ? added : []
         const parent = index > 0 ? first + index - 1 : sampled[before] ?? null
         return {
@@ -152,7 +152,7 @@ const traceOf = (batch: Projection.Batch) => (member: Rollouts.Told) => {
 }
 
 /**
- * Writes one trace for each member that finished: its message graph with exact tokens, log-probabilities and advantages.
+ * Writes one trace per member that finished: its message graph with exact tokens, log-probabilities and advantages.
  *
  * @example
  * Verifiers.write(reader, "traces.jsonl", { language: tokenizer })

@@ -1,4 +1,4 @@
-/** ZIP archives of small files, deflated, without the extensions for more than 4 GB or 65,535 files. */
+/** ZIP archives of small deflated files, without the ZIP64 extensions for more than 4 GB or 65,535 files. */
 import { crc32, deflateRawSync } from "node:zlib"
 
 interface Entry {
@@ -11,7 +11,7 @@ interface Entry {
 
 const encoder = new TextEncoder()
 
-/** Little-endian fields: two bytes for each of `u16`, four for each of `u32`. */
+/** Encodes little-endian fields of two or four bytes. */
 const fields = (...values: ReadonlyArray<readonly [bytes: 2 | 4, value: number]>) => {
   const bytes = new Uint8Array(values.reduce((size, [width]) => size + width, 0))
   const view = new DataView(bytes.buffer)
@@ -25,10 +25,10 @@ const fields = (...values: ReadonlyArray<readonly [bytes: 2 | 4, value: number]>
 }
 
 const version = 20
-/** Names are UTF-8. */
+/** The flag that marks file names as UTF-8. */
 const flags = 0x0800
 const deflated = 8
-/** 1980-01-01, the earliest day of the format: equal content makes equal archives. */
+/** 1980-01-01, the format's earliest date. A constant date makes archives of equal content equal. */
 const day = 0x0021
 
 const common = ({ crc, name, packed, size }: Entry) =>
@@ -50,10 +50,10 @@ const localHeader = (entry: Entry) => fields([4, 0x04034b50], ...common(entry))
 const centralHeader = (entry: Entry) =>
   fields([4, 0x02014b50], [2, version], ...common(entry), [2, 0], [2, 0], [2, 0], [4, 0], [4, entry.offset])
 
-/** Files of the format at most. */
+/** Maximum number of files in an archive. */
 export const mostFiles = 65_535
 
-/** The archive of the files, in their order. */
+/** The archive's bytes, with the files in the given order. */
 export const archive = (files: ReadonlyArray<readonly [name: string, content: string]>): ReadonlyArray<Uint8Array> => {
   const parts: Array<Uint8Array> = []
   const entries: Array<Entry> = []

@@ -1,6 +1,6 @@
 /**
- * Names of spans and attributes: OpenTelemetry's conventions for generative AI where they have a word, and what is proposed for
- * reinforcement learning (`rl.*`) elsewhere. Both are in development; this module is the only one that knows them.
+ * Names of spans and attributes. They follow OpenTelemetry's conventions for generative AI, and the proposed `rl.*` names for reinforcement
+ * learning. Both conventions are in development; only this module depends on them.
  *
  * @see https://github.com/open-telemetry/semantic-conventions-genai
  */
@@ -65,11 +65,11 @@ export const groupAttributes = (record: RunRecord.GroupRolledOut): Attributes =>
   ...(record.evaluator === undefined ? {} : { "gen_ai.evaluation.name": record.evaluator })
 })
 
-/** The run's model; empty where the program's identity has none. */
+/** The run's model; empty if the program's identity has none. */
 export const model = ({ identity }: RunRecord.Opened): string =>
   typeof identity["model"] === "string" ? identity["model"] : ""
 
-/** Attributes of the whole run, on every span's resource. */
+/** Attributes of the whole run, for the resource of every span. */
 export const runAttributes = (run: string, { identity, program }: RunRecord.Opened): Attributes => ({
   "rl.run.id": run,
   "rl.program": program,

@@ -1,6 +1,6 @@
 /**
- * When the parts of a group took place, in milliseconds since 1970. What the run did not time took as long as its group, and a group
- * that is used again after a resume took no time.
+ * The periods of a group and its parts, in milliseconds since 1970. A part without recorded times gets its group's period. A group that is
+ * reused after a resume has zero length.
  */
 import type { RunRecord } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
@@ -11,7 +11,7 @@ export interface Period {
   readonly end: number
 }
 
-/** A turn: the policy's part, then the environment's. */
+/** The periods of a turn: sampling by the policy, then the environment's step. */
 export interface Turn {
   readonly sampling: Period
   readonly environment: Period
@@ -24,7 +24,7 @@ export const group = ({ at, milliseconds, recalled }: RunRecord.GroupRolledOut):
 
 const lasting = (start: number, milliseconds: number): Period => ({ start, end: start + milliseconds })
 
-/** The turns of a member; undefined where they were not timed. */
+/** A member's turns; undefined if they were not timed. */
 export const turns = (
   { recalled }: RunRecord.GroupRolledOut,
   { transitions }: Trajectory.Trajectory
@@ -42,7 +42,7 @@ export const turns = (
   )
 }
 
-/** A member, from its first prompt to its environment's last answer. */
+/** A member's period, from its first prompt to the environment's last response. */
 export const member = (record: RunRecord.GroupRolledOut, trajectory: Trajectory.Trajectory): Period => {
   const timed = turns(record, trajectory) ?? []
   const [first, last] = [timed[0], timed.at(-1)]
@@ -51,7 +51,7 @@ export const member = (record: RunRecord.GroupRolledOut, trajectory: Trajectory.
     : { start: first.sampling.start, end: last.environment.end }
 }
 
-/** The group's rewards, which come last. */
+/** The period in which the group's rewards were computed, after all members ended. */
 export const grading = (record: RunRecord.GroupRolledOut, result: GroupResult.GroupResult): Period => {
   const time = GroupResult.isSkipped(result) || record.recalled !== undefined ? undefined : result.grading
   return time === undefined ? lasting(record.at, 0) : lasting(time.began, time.milliseconds)

@@ -1,4 +1,4 @@
-/** A group as spans: members, in them turns, in those tool calls, and the reward. */
+/** A group as spans: its members, their turns, the turns' tool calls, and the reward. */
 import type { RunRecord, RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { Conversation, Rollouts } from "@effect-rl/core/records"
@@ -22,7 +22,7 @@ const toolSpans = (
     attributes: Names.toolAttributes(name, `${name}(${given})`, result)
   }))
 
-/** What a group was sampled from, unless a turn says that newer weights answered it. */
+/** The weights that sampled a group, unless a turn records newer weights. */
 interface Weights {
   readonly model: string
   readonly step: number
@@ -89,7 +89,7 @@ const memberSpans =
     ]
   }
 
-/** The spans inside of a group. */
+/** The spans inside a group. */
 export const inside = Effect.fnUntraced(function*(
   run: RunStore.RunReader,
   record: RunRecord.GroupRolledOut,
@@ -101,7 +101,10 @@ export const inside = Effect.fnUntraced(function*(
   return Rollouts.members(group).flatMap(memberSpans(RunSpans.group(record), model))
 })
 
-/** The span, or that of the group from its first turn on: its record was written a little after it ended, and knows how long it took. */
+/**
+ * A group's span, extended to start with its first inner span, because the group's record is written a little after the group ended. Other
+ * spans are unchanged.
+ */
 export const around = (span: RunSpans.Span, inside: ReadonlyArray<RunSpans.Span>): RunSpans.Span =>
   span.lane === "group"
     ? { ...span, start: inside.reduce((first, { start }) => Math.min(first, start), span.start) }

@@ -1,24 +1,26 @@
-/** A run as spans of time: iterations, and in them sampling, groups, training, evaluations. Told from records as they come. */
+/**
+ * A run as time spans: iterations that contain sampling, groups, training and evaluations. They are computed from records as they arrive.
+ */
 import type { RunRecord } from "@effect-rl/core"
 import { Key } from "@effect-rl/core/environments"
 import * as Names from "./Names.ts"
 import * as Period from "./Period.ts"
 
-/** Who works: one lane of a timeline each. */
+/** The lane of a timeline on which a span is shown. */
 export type Lane = "sampling" | "training" | "evaluation" | "iteration" | "group" | "member"
 
 export interface Span {
-  /** Unique in a run. */
+  /** An id that is unique within the run. */
   readonly id: string
-  /** The id of the outermost span around it, or its own. */
+  /** The id of the outermost enclosing span, or the span's own id. */
   readonly root: string
-  /** The span that it is part of. */
+  /** The id of the enclosing span. */
   readonly parent: string | undefined
   readonly lane: Lane
-  /** Index of the member, of spans inside of one. */
+  /** The member's index, for spans inside a member. */
   readonly member?: number
   readonly name: string
-  /** Milliseconds since 1970. */
+  /** When the span started, in milliseconds since 1970. */
   readonly start: number
   readonly end: number
   readonly attributes: Names.Attributes
@@ -33,7 +35,7 @@ const samplingId = (iteration: number) => `sampling ${iteration}`
 const rootOf = ({ evaluator, iteration }: Pick<RunRecord.GroupRolledOut, "evaluator" | "iteration">) =>
   evaluator === undefined ? iterationId(iteration) : evaluationId(evaluator, iteration)
 
-/** The id of a group's parent span. */
+/** The id of the span that encloses a group. */
 export const parentOf = ({ evaluator, iteration }: Pick<RunRecord.GroupRolledOut, "evaluator" | "iteration">) =>
   evaluator === undefined ? samplingId(iteration) : evaluationId(evaluator, iteration)
 
@@ -52,7 +54,7 @@ export const group = (record: RunRecord.GroupRolledOut): Span => {
   }
 }
 
-/** The sampling, update and evaluations under way. */
+/** The sampling, update and evaluations in progress. */
 interface State {
   sampling?: RunRecord.Sampling
   credited?: RunRecord.Credited
@@ -107,7 +109,8 @@ const measured = (state: State, evaluated: RunRecord.Evaluated): ReadonlyArray<S
 }
 
 /**
- * Gives, record by record, the spans that have ended with it; a span comes after those that are part of it.
+ * Makes a function that receives the records in order and returns the spans that ended with each. A span follows the spans that it
+ * encloses.
  *
  * @example
  * const spansOf = RunSpans.make()

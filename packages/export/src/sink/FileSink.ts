@@ -1,4 +1,4 @@
-/** Sinks that add text or bytes to a file. */
+/** Sinks that append text or bytes to a file. */
 import { FileFailure } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -9,17 +9,17 @@ import { SinkError } from "./Sink.ts"
 
 export type Files = FileSystem.FileSystem | Path.Path
 
-/** Fails as the sink does, in words that name the file. */
+/** Converts a file error to the sink's error, which names the file. */
 export const failing = (sink: string, file: string) => <A, R>(effect: Effect.Effect<A, PlatformError, R>) =>
   Effect.mapError(effect, (error) => new SinkError({ sink, detail: FileFailure.describe(file, error) }))
 
-/** Whether there is no such file yet. */
+/** Whether the file does not exist yet. */
 export const isNew = Effect.fnUntraced(function*(sink: string, file: string) {
   const fs = yield* FileSystem.FileSystem
   return !(yield* failing(sink, file)(fs.exists(file)))
 })
 
-/** Adds bytes to the end of a file, which is made with its folder where it does not exist. */
+/** Makes a function that appends bytes to a file. The file and its folder are created if necessary. */
 export const appender = Effect.fnUntraced(function*(
   sink: string,
   file: string
@@ -33,7 +33,7 @@ export const appender = Effect.fnUntraced(function*(
 
 const encoder = new TextEncoder()
 
-/** Adds text to the end of a file. */
+/** Makes a function that appends text to a file. */
 export const texts = Effect.fnUntraced(function*(sink: string, file: string) {
   const append = yield* appender(sink, file)
   return (text: string) => text === "" ? Effect.void : append(encoder.encode(text))

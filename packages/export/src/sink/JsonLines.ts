@@ -1,12 +1,12 @@
-/** Records as JSON lines in one file, for tools that read nothing else. */
+/** Records as JSON lines in one file, for tools that read only that format. */
 import { RunRecord } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as FileSink from "./FileSink.ts"
 import type { Sink } from "./Sink.ts"
 
 /**
- * Adds each record to the file as one line of JSON, without its transcripts. After a resume, a record of the type `Opened` says by
- * `continuesAfter` which of the lines before it no longer count.
+ * Appends each record to the file as one line of JSON, without its transcripts. After a resume, the `continuesAfter` field of an `Opened`
+ * record says which of the previous lines no longer count.
  *
  * @example
  * const sink = Sink.layer(JsonLines.make("runs/sums/events.jsonl"))

@@ -1,4 +1,4 @@
-/** Runs of an MLflow tracking server, over its REST API. */
+/** Sends runs to an MLflow tracking server over its REST API. */
 import type { RunRecord } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -11,11 +11,11 @@ import { type Sink, SinkError } from "./Sink.ts"
 const name = "mlflow"
 
 export interface Server {
-  /** Such as `http://127.0.0.1:5000`. */
+  /** The server's address, such as `http://127.0.0.1:5000`. */
   readonly url: string
-  /** Made where it does not exist. */
+  /** The experiment's name; it is created if it does not exist. */
   readonly experiment: string
-  /** Name of the run in the experiment. */
+  /** The run's name in the experiment. */
   readonly run: string
 }
 
@@ -50,7 +50,7 @@ const api = Effect.fnUntraced(function*(url: string) {
   return { post, decode, find }
 })
 
-/** MLflow's own limits of one request. */
+/** MLflow's limits for one request. */
 const metricsPerRequest = 1000
 const paramLength = 6000
 
@@ -60,7 +60,7 @@ const params = ({ identity, settings }: RunRecord.Opened) =>
     value: (typeof value === "string" ? value : JSON.stringify(value)).slice(0, paramLength)
   }))
 
-/** MLflow's names may have no other characters. */
+/** Replaces characters that MLflow does not allow in names. */
 const metricName = (key: string) => key.replaceAll(/[^\w./ :-]/g, "_")
 
 const metrics = ({ at, step, values }: Scalars.Scalars) =>
@@ -72,7 +72,8 @@ const statusOf = (record: RunRecord.Finished | RunRecord.Failed) =>
   record._tag === "Failed" ? "FAILED" : record.reason === "interrupted" ? "KILLED" : "FINISHED"
 
 /**
- * Makes a run of the experiment, with the configuration as parameters and metrics, rewards and evaluations by iteration.
+ * Creates a run in the experiment. The configuration becomes parameters; metrics, rewards and evaluations are logged with the iteration as
+ * step.
  *
  * @example
  * const sink = Sink.layer(Mlflow.make({ url: "http://127.0.0.1:5000", experiment: "sums", run: "seed 1" }))

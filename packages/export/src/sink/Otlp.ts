@@ -1,4 +1,4 @@
-/** Spans for OpenTelemetry collectors, and for what reads their protocol: Langfuse, Phoenix, Opik, LangSmith, Braintrust. */
+/** Spans for OpenTelemetry collectors and other tools that accept OTLP: Langfuse, Phoenix, Opik, LangSmith, Braintrust. */
 import type { RunRecord, RunStore } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
@@ -13,14 +13,14 @@ import { type Sink, SinkError, type Writer } from "./Sink.ts"
 
 const name = "otlp"
 
-/** Spans of one request at most. */
+/** Maximum number of spans per request. */
 const batchSize = 512
 
 const failing = Effect.mapError(({ message }: { readonly message: string }) =>
   new SinkError({ sink: name, detail: message })
 )
 
-/** What one record adds: the spans that end with it, and those inside of its group. */
+/** The spans that end with a record, and those inside its group. */
 const spansOf = Effect.fnUntraced(function*(
   run: RunStore.RunReader,
   record: RunRecord.RunRecord,
@@ -31,7 +31,7 @@ const spansOf = Effect.fnUntraced(function*(
   return [...inside, ...ended.map((span) => RolloutSpans.around(span, inside))]
 })
 
-/** Spans are sent together when an iteration or an evaluation is done, so that a busy run makes few requests. */
+/** Spans are sent together when an iteration or an evaluation is done, so a busy run makes few requests. */
 const isPause = ({ _tag }: RunRecord.RunRecord) =>
   _tag === "Updated" || _tag === "Evaluated" || _tag === "Finished" || _tag === "Failed"
 
@@ -73,8 +73,8 @@ const writer = Effect.fnUntraced(function*(reader: RunStore.RunReader, send: Sen
 })
 
 /**
- * Sends the run's spans to the traces endpoint of a collector, such as `http://localhost:4318/v1/traces`. A trace is an iteration or
- * an evaluation; in it are groups, members (`invoke_agent`), turns (`chat`), tool calls and rewards.
+ * Sends the run's spans to a collector's traces endpoint, such as `http://localhost:4318/v1/traces`. Each iteration or evaluation is a
+ * trace that contains groups, members (`invoke_agent`), turns (`chat`), tool calls and rewards.
  *
  * @example
  * const sink = Sink.layer(Otlp.make("http://127.0.0.1:4318/v1/traces"))
@@ -87,7 +87,7 @@ export const make = (url: string, headers: Readonly<Record<string, string>> = {}
   })
 })
 
-/** Adds the requests to a file as lines of JSON, which a collector's `otlpjsonfile` receiver reads. */
+/** Appends the requests to a file as JSON lines, for a collector's `otlpjsonfile` receiver. */
 export const file = (path: string): Sink<FileSink.Files> => ({
   name,
   open: Effect.fnUntraced(function*(reader) {

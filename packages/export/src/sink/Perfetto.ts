@@ -9,10 +9,10 @@ import { type Sink, SinkError } from "./Sink.ts"
 
 type Event = Readonly<Record<string, unknown>>
 
-/** The run's own tracks, one for each of its lanes. */
+/** The run's own tracks, one per lane. */
 const tracks = { iteration: 1, sampling: 2, training: 3, evaluation: 4 }
 
-/** Groups overlap: there are as many processes of them as there are groups at a time, each with the group and its members as threads. */
+/** The first process id for groups. Groups that overlap get different processes, whose threads are the group and its members. */
 const firstGroups = 10
 
 const label = (kind: "process_name" | "thread_name", name: string, pid: number, tid = 0): Event => ({
@@ -28,7 +28,7 @@ const metadata: ReadonlyArray<Event> = [
   ...Object.entries(tracks).map(([lane, tid]) => label("thread_name", lane, 1, tid))
 ]
 
-/** Gives groups that overlap different processes. They come in the order of their ends. */
+/** Assigns different processes to overlapping groups. Groups arrive in the order of their ends. */
 const groupProcesses = () => {
   const ends: Array<number> = []
   return ({ end, start }: RunSpans.Span) => {
@@ -44,7 +44,7 @@ const nameOf = ({ attributes, lane, member, name }: RunSpans.Span) => {
   if (name === Names.member) return `member ${member}`
   if (lane === "member") return name
   const iteration = Number(attributes["rl.iteration"])
-  // Iterations are counted from 1; an evaluation is named by the iterations before it.
+  // Iterations are counted from 1; an evaluation is numbered by the iterations before it.
   return `${name} ${lane === "evaluation" ? iteration : iteration + 1}`
 }
 
@@ -96,7 +96,7 @@ const instants = (record: RunRecord.RunRecord): ReadonlyArray<Event> => {
   }
 }
 
-/** The turns of members, where they were timed. */
+/** The members' turns, if they were timed. */
 const insideOf = (run: RunStore.RunReader, record: RunRecord.RunRecord, model: string) =>
   record._tag !== "GroupRolledOut" || record.times === undefined || record.recalled !== undefined
     ? Effect.succeed([])
@@ -106,9 +106,9 @@ const insideOf = (run: RunStore.RunReader, record: RunRecord.RunRecord, model: s
     )
 
 /**
- * Writes the run's timeline as an array of trace events: iterations, sampling, training and evaluations in tracks of their own,
- * groups in as many processes as overlap, with a track for each member's turns, and the reward as a counter. The array's end is left
- * out, as the format allows.
+ * Writes the run's timeline as an array of trace events. Iterations, sampling, training and evaluations have their own tracks. Overlapping
+ * groups are separate processes with a track for each member's turns. The reward is a counter. The array is left unclosed, as the format
+ * allows.
  *
  * @example
  * const sink = Sink.layer(Perfetto.make("runs/sums/trace.json"))

@@ -1,10 +1,10 @@
-/** Numbers of a run by iteration, as experiment trackers keep them. */
+/** A run's numbers by iteration, in the form that experiment trackers use. */
 import type { RunRecord } from "@effect-rl/core"
 
 export interface Scalars {
-  /** The iteration; for an evaluation, the one that starts with the measured weights. */
+  /** The iteration; for an evaluation, the iteration that starts with the evaluated weights. */
   readonly step: number
-  /** Milliseconds since 1970. */
+  /** When the record was written, in milliseconds since 1970. */
   readonly at: number
   readonly values: Readonly<Record<string, number>>
 }
@@ -23,7 +23,7 @@ const scoreOf = (evaluator: string, score: RunRecord.Share | undefined) =>
       [`${evaluator}/score_high`]: score.high
     }
 
-/** The numbers that a record reports; undefined where it has none. */
+/** The numbers that a record reports; undefined if it reports none. */
 export const of = (record: RunRecord.RunRecord): Scalars | undefined => {
   const { at } = record
   switch (record._tag) {

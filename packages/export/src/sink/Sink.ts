@@ -1,6 +1,6 @@
 /**
- * Other tools that receive a run live. A sink reads the run's records as a viewer would, so that nothing waits in
- * memory for it, and what it misses can be exported later.
+ * Tools that receive a run live. A sink reads the run's records from its store, as a viewer does, so no records are queued in memory for
+ * it, and records that it misses can be exported later.
  */
 import { type RunRecord, RunStore } from "@effect-rl/core"
 import { StoryReader } from "@effect-rl/core/records"
@@ -20,7 +20,7 @@ import * as SubscriptionRef from "effect/SubscriptionRef"
 export class SinkError extends Schema.TaggedError<SinkError>()("SinkError", {
   sink: Schema.String,
   detail: Schema.String,
-  /** Records that are lost with it. */
+  /** The number of records that are lost; 1 if undefined. */
   records: Schema.optionalKey(Schema.Int)
 }) {
   override get message() {
@@ -28,24 +28,24 @@ export class SinkError extends Schema.TaggedError<SinkError>()("SinkError", {
   }
 }
 
-/** Takes records in their order. A record whose write fails is not written again. */
+/** Receives records in order. A record is not retried if its write fails. */
 export interface Writer {
   readonly write: (record: RunRecord.RunRecord) => Effect.Effect<void, SinkError>
 }
 
-/** A tool that receives a run. What it opens closes with the scope; a writer that collects writes the rest then. */
+/** A tool that receives a run. Its resources are released with the scope; a buffering writer then writes the rest. */
 export interface Sink<out R = never> {
   readonly name: string
-  /** Tells a person how to send missed records. */
+  /** Advice on how to send missed records. */
   readonly hint?: string
   readonly open: (run: RunStore.RunReader) => Effect.Effect<Writer, SinkError, R | Scope.Scope>
 }
 
-/** How long a run waits for a sink. */
+/** Time limits of a sink. */
 export interface Patience {
-  /** Longest time to write one record, or to open the sink; default 10 seconds. */
+  /** Maximum time to write one record or to open the sink; 10 seconds by default. */
   readonly write?: Duration.Input
-  /** Longest time for the remaining records when the run ends; default 10 seconds. */
+  /** Maximum time to write the remaining records when the run ends; 10 seconds by default. */
   readonly close?: Duration.Input
 }
 
@@ -56,7 +56,7 @@ const patience = (options: Patience = {}) => ({
 
 const lastSequence = (run: RunStore.RunReader) => Stream.runFold(run.read, () => -1, (_, { sequence }) => sequence)
 
-/** Fails after the time even if the work cannot be interrupted and continues by itself. */
+/** Fails after the time limit, even if the work cannot be interrupted. Such work continues in the background. */
 const within = <A, E, R>(work: Effect.Effect<A, E, R>, sink: string, time: Duration.Duration) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkDetach(work)
@@ -69,16 +69,16 @@ const within = <A, E, R>(work: Effect.Effect<A, E, R>, sink: string, time: Durat
     )
   })
 
-/** The sink's place in the records, and how many it missed. */
+/** The sink's position in the records, and the number of lost records. */
 interface Account {
-  /** Sequence number of the last record that was taken up. */
+  /** Sequence number of the last record that the sink handled. */
   readonly seen: SubscriptionRef.SubscriptionRef<number>
   readonly lost: Ref.Ref<number>
 }
 
 const withHint = (text: string, { hint }: Sink<unknown>) => hint === undefined ? text : `${text}; ${hint}`
 
-/** Says the first failure; the number of lost records is said at the end. */
+/** Counts a lost record. Only the first failure is logged here; the total is logged at the end. */
 const losing = (account: Account, sink: Sink<unknown>) => (error: SinkError) =>
   Effect.flatMap(
     Ref.getAndUpdate(account.lost, (lost) => lost + (error.records ?? 1)),
@@ -96,7 +96,7 @@ const feed = <R>(sink: Sink<R>, run: RunStore.RunReader, after: number, account:
       ))
   }))
 
-/** Waits until everything that was recorded is written, as long as patience lasts, and says what is missing. */
+/** Waits, within the time limit, until all recorded records are written, then logs how many are missing. */
 const settle = Effect.fnUntraced(function*(
   sink: Sink<unknown>,
   run: RunStore.RunReader,
@@ -139,9 +139,8 @@ const attach = Effect.fnUntraced(function*<R>(sink: Sink<R>, options: Patience |
 })
 
 /**
- * Tells the sink of everything that the run records from now on. A sink that fails, hangs or is slow neither stops the run nor makes
- * it wait: records wait in the run's own store, a write that fails or takes too long is counted, and the count is said when the run
- * ends.
+ * Sends everything that the run records from now on to the sink. A failing, hanging or slow sink neither stops nor delays the run: records
+ * stay in the run's own store. A write that fails or times out is counted, and the count is logged when the run ends.
  *
  * @example
  * const observed = RunDirectory.layer("runs/sums").pipe(
@@ -154,7 +153,7 @@ export const layer = <R>(
 ): Layer.Layer<never, RunStore.RunError, RunStore.RunStore | Exclude<R, Scope.Scope>> =>
   Layer.effectDiscard(attach(sink, options))
 
-/** Sends a whole run to the sink, without abandoned records, and fails with the first record that it does not accept. */
+/** Sends a whole run to the sink, without abandoned records. Fails at the first record that the sink does not accept. */
 export const write = Effect.fn("Sink.write")(function*<R>(sink: Sink<R>, run: RunStore.RunReader) {
   const writer = yield* sink.open(run)
   yield* Effect.forEach(yield* StoryReader.records(run), writer.write, { discard: true })

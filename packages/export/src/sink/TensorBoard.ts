@@ -1,4 +1,4 @@
-/** Event files of TensorBoard, which W&B (`wandb sync`), Aim and SwanLab read as well. */
+/** TensorBoard event files, which W&B (`wandb sync`), Aim and SwanLab can also read. */
 import type { RunRecord } from "@effect-rl/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -10,13 +10,13 @@ import * as HParams from "./tensorboard/HParams.ts"
 import * as Protobuf from "./tensorboard/Protobuf.ts"
 import * as RecordFrame from "./tensorboard/RecordFrame.ts"
 
-/** An `Event` of TensorFlow: 1 wall_time, 2 step, 3 file_version, 5 summary, 7 session_log. */
+/** A TensorFlow `Event`. Fields: 1 wall_time, 2 step, 3 file_version, 5 summary, 7 session_log. */
 const event = (milliseconds: number, step: number, fields: ReadonlyArray<Uint8Array>) =>
   RecordFrame.frame(Protobuf.encode([Protobuf.double(1, milliseconds / 1000), Protobuf.whole(2, step), ...fields]))
 
 const fileVersion = (milliseconds: number) => event(milliseconds, 0, [Protobuf.text(3, "brain.Event:2")])
 
-/** `SessionLog` with the status START: TensorBoard drops what earlier files say of this step and later ones. */
+/** A `SessionLog` with status START. TensorBoard then drops earlier files' values for this step and later steps. */
 const sessionStart = (milliseconds: number, step: number) =>
   event(milliseconds, step, [Protobuf.message(7, [Protobuf.whole(1, 1)])])
 
@@ -25,7 +25,7 @@ const scalar = (name: string, value: number) => Protobuf.message(1, [Protobuf.te
 const summary = ({ at, step, values }: Scalars.Scalars) =>
   event(at, step, [Protobuf.message(5, Object.entries(values).map(([name, value]) => scalar(name, value)))])
 
-/** An event of the HParams page, which has no step. */
+/** An event for the HParams page, which has no step. */
 const settings = (milliseconds: number, value: Uint8Array) => event(milliseconds, 0, [Protobuf.message(5, [value])])
 
 const eventsOf = (record: RunRecord.RunRecord): ReadonlyArray<Uint8Array> => {
@@ -45,15 +45,15 @@ const eventsOf = (record: RunRecord.RunRecord): ReadonlyArray<Uint8Array> => {
 }
 
 export interface Place {
-  /** The folder that TensorBoard is started on; many runs may share it. */
+  /** TensorBoard's log folder, which many runs may share. */
   readonly folder: string
-  /** Name of the run, which has a folder of its own in it. */
+  /** The run's name, and its subfolder in `folder`. */
   readonly run: string
 }
 
 /**
- * Writes metrics, rewards and evaluations as scalars into a new event file of the run's folder, with the iteration as step, and the run's
- * settings for the HParams page. A resumed run takes back the steps that it abandoned.
+ * Writes metrics, rewards and evaluations as scalars into a new event file in the run's folder, with the iteration as step. Also writes the
+ * run's settings for the HParams page. A resumed run retracts the steps that it abandoned.
  *
  * @example
  * const sink = Sink.layer(TensorBoard.make({ folder: "runs/tensorboard", run: "sums" }))

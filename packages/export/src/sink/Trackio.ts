@@ -1,4 +1,4 @@
-/** The database of Trackio, as its own client writes it. */
+/** Writes a Trackio database in the format of Trackio's own client. */
 import type { RunRecord, RunStore } from "@effect-rl/core"
 import { Conversation, Rollouts } from "@effect-rl/core/records"
 import { FileFailure } from "@effect-rl/files"
@@ -16,22 +16,22 @@ import { type Sink, SinkError } from "./Sink.ts"
 
 const name = "trackio"
 
-/** Reads a run's tokens; gives nothing where that is not known. Asked once, when there is a rollout to read. */
+/** Loads the language that decodes a run's tokens; undefined if it is unknown. Called once, when the first rollout is read. */
 export type Language<R> = (
   run: RunStore.RunReader
 ) => Effect.Effect<Conversation.Language | undefined, { readonly message: string }, R>
 
 export interface Place<out R = never> {
-  /** Trackio's own folder: what `TRACKIO_DIR` names, `~/.cache/huggingface/trackio` unless it is set. */
+  /** Trackio's folder: `TRACKIO_DIR`, or `~/.cache/huggingface/trackio` if that is not set. */
   readonly folder: string
   readonly project: string
-  /** Name of the run in the project. */
+  /** The run's name in the project. */
   readonly run: string
-  /** Reads turns that no environment reported as text, which else tell their number of tokens alone. */
+  /** Decodes turns that the environment did not log as text. Without it, only their number of tokens is shown. */
   readonly language?: Language<R>
 }
 
-/** Trackio 0.43 completes what is missing when it opens the file. @see trackio `sqlite_storage.py` */
+/** The tables of Trackio 0.43, which adds missing columns when it opens the file. @see trackio `sqlite_storage.py` */
 const tables = `
 CREATE TABLE IF NOT EXISTS metrics (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL, timestamp TEXT NOT NULL,
   run_name TEXT NOT NULL, step INTEGER NOT NULL, metrics TEXT NOT NULL, log_id TEXT, space_id TEXT);
@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS alerts (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id 
   run_name TEXT NOT NULL, title TEXT NOT NULL, text TEXT, level TEXT NOT NULL DEFAULT 'warn', step INTEGER, alert_id TEXT);
 `
 
-/** Trackio writes numbers that JSON lacks as text. */
+/** JSON text; Trackio encodes NaN and the infinities as strings. */
 const json = (value: unknown) =>
   JSON.stringify(value, (_, item: unknown) => typeof item === "number" && !Number.isFinite(item) ? String(item) : item)
 
@@ -57,10 +57,10 @@ const attempt = <A>(work: () => A) =>
     catch: (error) => new SinkError({ sink: name, detail: Predicate.isError(error) ? error.message : String(error) })
   })
 
-/** The file of the project: only these characters of its name count. */
+/** The project's file name. Trackio drops all other characters of the project's name. */
 const fileName = (project: string) => `${project.replaceAll(/[^\p{L}\p{N}_-]/gu, "") || "default"}.db`
 
-/** Waits for the lock of another process, such as Trackio itself, as long as this. */
+/** Milliseconds to wait for another process's lock, such as Trackio's own. */
 const lockTimeout = 5000
 
 const database = Effect.fnUntraced(function*(file: string) {
@@ -86,7 +86,7 @@ const open = Effect.fnUntraced(function*({ folder, project }: Pick<Place, "folde
   return yield* database(path.join(folder, fileName(project)))
 })
 
-/** A resumed run takes back the iterations that it abandoned. */
+/** Starts a run. A resumed run deletes the iterations that it abandoned. */
 const begin = (db: DatabaseSync, run: string, opened: RunRecord.Opened) => {
   const { at, identity, iteration, settings } = opened
   db.prepare("DELETE FROM metrics WHERE run_id = ? AND step >= ?").run(run, iteration)
@@ -107,14 +107,14 @@ const alert = (db: DatabaseSync, run: string, at: number, level: "warn" | "error
   )
     .run(run, time(at), run, title, text, level, `${run}-${at}-${title}`)
 
-/** When something took place, as a span has it. */
+/** The times of a period, in a span's format. */
 const lasting = ({ end, start }: Period.Period) => ({
   start_time: time(start),
   end_time: time(end),
   duration_ms: end - start
 })
 
-/** A span of each turn's sampling, and of each call of a tool below it. @see trackio `Trace` */
+/** A span for the sampling of each turn, and child spans for its tool calls. @see trackio `Trace` */
 const spansOf = (record: RunRecord.GroupRolledOut, { trajectory, turns }: Rollouts.Told) => {
   const periods = Period.turns(record, trajectory)
   return trajectory.transitions.flatMap(({ action: { tokens }, observation }, index) => {
@@ -144,7 +144,7 @@ const spansOf = (record: RunRecord.GroupRolledOut, { trajectory, turns }: Rollou
 }
 
 const trace = (db: DatabaseSync, run: string, record: RunRecord.GroupRolledOut, member: Rollouts.Told) => {
-  // Trackio shows the beginning of an id alone.
+  // Trackio shows only the beginning of an id.
   const id = `${record.sequence}.${member.member}:${run}`
   const messages = Conversation.toOpenAi(member.turns)
   const { end, start } = Period.member(record, member.trajectory)
@@ -175,7 +175,7 @@ const trace = (db: DatabaseSync, run: string, record: RunRecord.GroupRolledOut, 
   )
 }
 
-/** All members in one transaction: one for each would wait for the disk every time. */
+/** Writes all members in one transaction, because each transaction waits for the disk. */
 const traces = Effect.fnUntraced(function*(
   db: DatabaseSync,
   run: string,
@@ -197,7 +197,7 @@ const traces = Effect.fnUntraced(function*(
 })
 
 /**
- * Writes metrics, the configuration, every rollout as a trace, and warnings as alerts into Trackio's database of the project.
+ * Writes metrics, the configuration, every rollout as a trace, and warnings as alerts into the project's Trackio database.
  *
  * @example
  * const sink = Sink.layer(Trackio.make({ folder: "trackio", project: "sums", run: "seed 1" }))

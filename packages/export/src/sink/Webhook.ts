@@ -1,4 +1,4 @@
-/** Alerts of a run, posted to an address: what a person who does not look at the page has to know. */
+/** Posts a run's alerts to a webhook, for people who do not watch the run's page. */
 import type { RunRecord } from "@effect-rl/core"
 import { Audit, Diagnosis, Recorded, Story } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
@@ -8,12 +8,12 @@ import { type Sink, SinkError } from "./Sink.ts"
 
 const name = "webhook"
 
-/** The body of a request, as JSON. Slack, Mattermost and Discord's Slack address show `text`. */
+/** The JSON body of a request. Slack, Mattermost and Discord's Slack-compatible webhooks show `text`. */
 export interface Alert {
   readonly text: string
   readonly kind: "warning" | "verdict" | "failed" | "finished"
   readonly run: string
-  /** Iterations that were done. */
+  /** Number of completed iterations. */
   readonly iteration: number
   /** When the record was written, in milliseconds since 1970. */
   readonly at: number
@@ -21,7 +21,7 @@ export interface Alert {
 
 interface Address {
   readonly url: string
-  /** The name of the run in each alert. */
+  /** The run's name, included in each alert. */
   readonly run: string
 }
 
@@ -30,7 +30,7 @@ type Said = Pick<Alert, "kind" | "text">
 const advised = ({ advice, sentence }: Diagnosis.Diagnosis) =>
   advice === undefined ? sentence : `${sentence} ${advice}.`
 
-/** A bad verdict is said once, when it becomes one. */
+/** The alert of an update. A bad verdict is reported once, when it first appears. */
 const ofUpdate = (diagnosis: Diagnosis.Diagnosis, before: Diagnosis.Kind | undefined): Said | undefined =>
   diagnosis.level === "bad" && diagnosis.kind !== before
     ? { kind: "verdict", text: advised(diagnosis) }
@@ -55,12 +55,12 @@ const alertOf = (
   }
 }
 
-/** The records after which an alert may follow. */
+/** The records that may cause an alert. */
 const alerting: ReadonlySet<RunRecord.RunRecord["_tag"]> = new Set(["Warning", "Updated", "Failed", "Finished"])
 
 /**
- * Posts an alert to the address when the run warns, when its verdict becomes bad, and when it fails or ends. The verdict knows what an
- * audit of the transcripts finds.
+ * Posts an alert when the run warns, when its verdict becomes bad, and when it fails or ends. The verdict includes the findings of a
+ * transcript audit.
  *
  * @example
  * const sink = Sink.layer(Webhook.make({ url: "http://127.0.0.1:9000/alerts", run: "sums-0" }))

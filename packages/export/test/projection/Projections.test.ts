@@ -10,7 +10,7 @@ import * as Recorded from "../Recorded.ts"
 
 const live = Layer.merge(Files.layer, RunStore.RunStore.layerMemory)
 
-/** The files of an archive by name, found by its local headers. */
+/** The files of an archive by name, read from its local headers. */
 const unzip = (bytes: Uint8Array) => {
   const files = new Map<string, string>()
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -63,7 +63,7 @@ describe("ChatJsonLines", () => {
       ])
     }).pipe(Effect.provide(live)))
 
-  it.effect("reads texts that no environment logged from the tokens", () =>
+  it.effect("decodes tokens that no environment logged as text", () =>
     Effect.gen(function*() {
       const file = yield* Files.place("chat.jsonl")
       yield* Recorded.record
@@ -117,7 +117,7 @@ describe("Cookbook", () => {
 })
 
 describe("Inspect", () => {
-  it.effect("writes a log for each batch: groups are samples, members are epochs", () =>
+  it.effect("writes a log per batch: groups are samples, members are epochs", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -187,7 +187,7 @@ describe("An episode with a tool", () => {
     { role: "assistant", content: "5" }
   ]
 
-  it.effect("has its call and the tool's result in the traces of verifiers, message by message", () =>
+  it.effect("has its tool call and result in verifiers traces, message by message", () =>
     Effect.gen(function*() {
       const file = yield* Files.place("traces.jsonl")
       yield* Recorded.record
@@ -202,7 +202,7 @@ describe("An episode with a tool", () => {
       ])
     }).pipe(Effect.provide(live)))
 
-  it.effect("has them in the cookbook's logtrees", () =>
+  it.effect("has its tool call and result in the cookbook's logtrees", () =>
     Effect.gen(function*() {
       const path = yield* Path.Path
       const folder = yield* Files.place("run")
@@ -217,7 +217,7 @@ describe("An episode with a tool", () => {
       assert.deepStrictEqual(conversations, [[question, calling, result, answer]])
     }).pipe(Effect.provide(live)))
 
-  it.effect("has them in Inspect's logs, with the arguments as values and the name of the function", () =>
+  it.effect("has its tool call in Inspect logs, with decoded arguments and the function's name", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -269,7 +269,7 @@ describe("ParquetRollouts", () => {
 })
 
 describe("A turn that newer weights sampled", () => {
-  it.effect("says by how many optimizer steps they were made, beside turns of the group's own weights", () =>
+  it.effect("records its weights' optimizer step, beside turns with the group's weights", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path

@@ -24,7 +24,7 @@ interface TraceEvent {
 }
 
 describe("JsonLines", () => {
-  it.effect("writes each record on a line, NaN as text", () =>
+  it.effect("writes one line per record, with NaN as text", () =>
     Effect.gen(function*() {
       const file = yield* Files.place("records.jsonl")
       yield* Recorded.record
@@ -36,7 +36,7 @@ describe("JsonLines", () => {
 })
 
 describe("Perfetto", () => {
-  it.effect("writes tracks in which spans lie beside or inside of each other, with the reward as a counter", () =>
+  it.effect("writes tracks of nested or consecutive spans, with the reward as a counter", () =>
     Effect.gen(function*() {
       const file = yield* Files.place("trace.json")
       yield* Recorded.record
@@ -123,7 +123,7 @@ describe("Otlp", () => {
       assert.strictEqual(attribute(chat, "gen_ai.usage.output_tokens"), 2)
     }).pipe(Effect.provide(live)))
 
-  it.effect("gives a span the same id whenever it is written", () =>
+  it.effect("gives a span the same id each time it is written", () =>
     Effect.gen(function*() {
       const [first, second] = [yield* Files.place("first"), yield* Files.place("second")]
       yield* Recorded.record

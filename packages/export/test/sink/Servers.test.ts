@@ -11,7 +11,7 @@ interface Asked {
   readonly body: Uint8Array
 }
 
-/** Answers requests by their path, and keeps them. */
+/** A server that responds by path and records its requests. */
 const server = (answer: (path: string) => Response) => {
   const asked: Array<Asked> = []
   const bodyOf = ({ body }: HttpClientRequest.HttpClientRequest) =>
@@ -50,7 +50,7 @@ const mlflow = (path: string) => {
 describe("Mlflow", () => {
   const sink = Mlflow.make({ url: "http://127.0.0.1:5000/", experiment: "tests", run: "sums" })
 
-  it.effect("makes the experiment and the run, logs parameters and metrics, and closes the run", () => {
+  it.effect("creates the experiment and the run, logs parameters and metrics, and closes the run", () => {
     const { asked, layer } = server(mlflow)
     return Effect.gen(function*() {
       yield* Recorded.record
@@ -71,7 +71,7 @@ describe("Mlflow", () => {
     }).pipe(Effect.provide([layer, RunStore.RunStore.layerMemory]))
   })
 
-  it.effect("says which request the server did not take", () => {
+  it.effect("names the request that the server rejected", () => {
     const { layer } = server((path) =>
       path.endsWith("runs/create") ? new Response("no", { status: 403 }) : mlflow(path)
     )
@@ -84,7 +84,7 @@ describe("Mlflow", () => {
 })
 
 describe("Otlp", () => {
-  it.effect("posts protobuf once an iteration or an evaluation is done", () => {
+  it.effect("posts protobuf when an iteration or an evaluation is done", () => {
     const { asked, layer } = server(() => new Response())
     return Effect.gen(function*() {
       yield* Recorded.record
@@ -103,7 +103,7 @@ describe("Webhook", () => {
   const sink = Webhook.make({ url: "http://127.0.0.1:9000/alerts", run: "sums" })
   const spent = { prefilled: 0, sampled: 0, trained: 0 }
 
-  it.effect("posts an alert for a warning, a failure with its place, and nothing in between", () => {
+  it.effect("posts an alert for a warning and for a failure with its place, and nothing in between", () => {
     const { asked, layer } = server(() => new Response())
     return Effect.gen(function*() {
       const run = yield* RunStore.RunStore
@@ -131,7 +131,7 @@ describe("Webhook", () => {
     }).pipe(Effect.provide(Layer.merge(RunStore.RunStore.layerMemory, layer)))
   })
 
-  it.effect("says which address did not take an alert", () => {
+  it.effect("names the address that rejected an alert", () => {
     const { layer } = server(() => new Response("", { status: 404 }))
     return Effect.gen(function*() {
       const run = yield* RunStore.RunStore

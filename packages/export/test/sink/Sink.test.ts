@@ -5,7 +5,7 @@ import { Effect, Exit, Fiber, Layer, Logger, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Recorded from "../Recorded.ts"
 
-/** A sink that does with each record as told. */
+/** A sink with the given function for writing records. */
 const sink = (write: Sink.Writer["write"]): Sink.Sink => ({
   name: "test",
   hint: "export the run",
@@ -14,14 +14,14 @@ const sink = (write: Sink.Writer["write"]): Sink.Sink => ({
 
 const broken = new Sink.SinkError({ sink: "test", detail: "the disk is gone" })
 
-/** Warnings that are logged, in order. */
+/** The logged warnings, in order. */
 const logged = () => {
   const messages: Array<string> = []
   const layer = Logger.layer([Logger.make(({ message }) => void messages.push(String(message)))])
   return { messages, layer }
 }
 
-/** Runs the work beside the sink, and then ends the run. Time passes as long as something waits for it. */
+/** Runs the work with the sink attached, then ends the run. Test time advances while something waits for it. */
 const beside = (tool: Sink.Sink, work: Effect.Effect<void, RunStore.RunError, RunStore.RunStore>) => {
   const { layer, messages } = logged()
   return Effect.gen(function*() {
@@ -38,7 +38,7 @@ const beside = (tool: Sink.Sink, work: Effect.Effect<void, RunStore.RunError, Ru
 }
 
 describe("Sink.layer", () => {
-  it.effect("tells the sink of every record, in order", () =>
+  it.effect("sends every record to the sink, in order", () =>
     Effect.gen(function*() {
       const told: Array<RunRecord.RunRecord> = []
       const { messages, recorded } = yield* beside(
@@ -50,7 +50,7 @@ describe("Sink.layer", () => {
       assert.deepStrictEqual(messages, [])
     }))
 
-  it.effect("continues after a record that the sink refuses, and says how many are missing", () =>
+  it.effect("continues after a record that the sink rejects, and reports how many are missing", () =>
     Effect.gen(function*() {
       const told: Array<number> = []
       const { messages, recorded } = yield* beside(
@@ -68,7 +68,7 @@ describe("Sink.layer", () => {
   it.effect.each([
     { does: "hangs", hang: Effect.never },
     { does: "hangs and cannot be interrupted", hang: Effect.uninterruptible(Effect.never) }
-  ])("ends with the run where a sink $does", ({ hang }) =>
+  ])("ends with the run if a sink $does", ({ hang }) =>
     Effect.gen(function*() {
       const { messages, recorded } = yield* beside(sink(() => hang), Recorded.record)
       assert.match(messages[0] ?? "", /^test: no answer within 10s/)
@@ -76,7 +76,7 @@ describe("Sink.layer", () => {
       assert.strictEqual(Number(missing), recorded.length)
     }))
 
-  it.effect("ends with the run where a sink cannot be opened", () =>
+  it.effect("ends with the run if a sink cannot be opened", () =>
     Effect.gen(function*() {
       const { messages, recorded } = yield* beside(
         { name: "test", open: () => Effect.fail(broken) },
@@ -86,7 +86,7 @@ describe("Sink.layer", () => {
       assert.include(messages.at(-1), `test did not take ${recorded.length} records`)
     }))
 
-  it.effect("does not make the run wait for a slow sink", () =>
+  it.effect("does not delay the run for a slow sink", () =>
     Effect.gen(function*() {
       let told = 0
       const slow = sink(() => Effect.andThen(Effect.sleep("8 seconds"), Effect.sync(() => void told++)))
@@ -100,7 +100,7 @@ describe("Sink.layer", () => {
       assert.match(messages.at(-1) ?? "", /test did not take \d+ records/)
     }))
 
-  it.effect("does not repeat records from before it was opened", () =>
+  it.effect("does not send records from before it was opened", () =>
     Effect.gen(function*() {
       const told: Array<string> = []
       const { append } = yield* RunStore.RunStore
@@ -114,7 +114,7 @@ describe("Sink.layer", () => {
 })
 
 describe("Sink.write", () => {
-  it.effect("fails with the first record that the sink does not take", () =>
+  it.effect("fails at the first record that the sink rejects", () =>
     Effect.gen(function*() {
       const run = yield* RunStore.RunStore
       yield* Recorded.record

@@ -6,7 +6,7 @@ import { Effect, FileSystem, Path } from "effect"
 import * as Files from "../Files.ts"
 import * as Recorded from "../Recorded.ts"
 
-/** The contents of a file's frames; both checksums of each must hold. */
+/** The contents of a file's frames. Asserts that both checksums of each frame are valid. */
 const contents = (bytes: Uint8Array) => {
   const found: Array<Uint8Array> = []
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -23,7 +23,7 @@ const contents = (bytes: Uint8Array) => {
 
 const text = (bytes: Uint8Array) => new TextDecoder("latin1").decode(bytes)
 
-/** Scalars of an event by name: each a name (field 1) and a 32-bit float (field 2) one after the other. */
+/** An event's scalar by name: a name (field 1) followed by a 32-bit float (field 2). */
 const scalar = (event: Uint8Array, name: string) => {
   const at = text(event).indexOf(name) + name.length
   assert.strictEqual(event[at], (2 << 3) | 5)
@@ -31,11 +31,11 @@ const scalar = (event: Uint8Array, name: string) => {
 }
 
 describe("TensorBoard", () => {
-  it("has the checksum of CRC-32C's test vector", () => {
+  it("matches CRC-32C's test vector", () => {
     assert.strictEqual(RecordFrame.crc32c(new TextEncoder().encode("123456789")), 0xe3069283)
   })
 
-  it.effect("writes one event for the file, the opening, each evaluation and each iteration", () =>
+  it.effect("writes one event for the file, for the opening, and for each evaluation and iteration", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -66,7 +66,7 @@ describe("TensorBoard", () => {
       assert.include(text(later.at(-1) ?? new Uint8Array()), "_hparams_/session_end_info")
     }).pipe(Effect.provide([Files.layer, RunStore.RunStore.layerMemory])))
 
-  it.effect("keeps two runs of one folder apart", () =>
+  it.effect("keeps two runs in one folder apart", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const folder = yield* Files.place("events")

@@ -14,7 +14,7 @@ const rows = (file: string, query: string) => {
 }
 
 describe("Trackio", () => {
-  it.effect("writes metrics, configuration, traces and alerts, and takes back what a resume abandons", () =>
+  it.effect("writes metrics, configuration, traces and alerts, and retracts what a resume abandons", () =>
     Effect.gen(function*() {
       const folder = yield* Files.place("trackio")
       const file = (yield* Path.Path).join(folder, "myproject.db")
@@ -58,7 +58,7 @@ describe("Trackio", () => {
       assert.deepStrictEqual(rows(file, "SELECT step FROM metrics WHERE step >= 1"), [])
     }).pipe(Effect.provide([Files.layer, RunStore.RunStore.layerMemory])))
 
-  it.effect("reads turns that no environment reported as text from their tokens", () =>
+  it.effect("decodes turns that no environment logged as text", () =>
     Effect.gen(function*() {
       const folder = yield* Files.place("trackio")
       const run = yield* RunStore.RunStore

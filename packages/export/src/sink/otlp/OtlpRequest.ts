@@ -1,4 +1,4 @@
-/** Spans as OTLP requests. effect's unstable modules of observability and HTTP are used only here. */
+/** Encodes spans as OTLP requests. Only this module uses effect's unstable observability and HTTP modules. */
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -10,22 +10,22 @@ import type * as Names from "../../run/Names.ts"
 import type * as RunSpans from "../../run/RunSpans.ts"
 import { SinkError } from "../Sink.ts"
 
-/** The run that spans belong to. */
+/** The run to which spans belong. */
 export interface Run {
   readonly name: string
-  /** When it was first opened: distinguishes runs of the same name. */
+  /** When the run was first opened; distinguishes runs of the same name. */
   readonly began: number
-  /** The version of effect-rl. */
+  /** The version of effect-rl that recorded the run. */
   readonly version: string
   readonly attributes: Names.Attributes
 }
 
 const digest = (text: string, length: number) => createHash("sha256").update(text).digest("hex").slice(0, length)
 
-/** Ids follow from the run and the span, so that what is sent twice is the same span. */
+/** Ids are derived from the run and the span, so a span that is sent twice keeps its id. */
 const spanId = ({ began, name }: Run, id: string) => digest(`${name} ${began} ${id}`, 16)
 
-/** A trace for each iteration and each evaluation. */
+/** Each iteration and each evaluation has its own trace. */
 const traceId = ({ began, name }: Run, { root }: RunSpans.Span) => digest(`${name} ${began} trace ${root}`, 32)
 
 const nanoseconds = (milliseconds: number) => String(BigInt(Math.round(milliseconds)) * 1_000_000n)
@@ -52,7 +52,7 @@ const toOtlp = (run: Run, span: RunSpans.Span) => ({
   droppedLinksCount: 0
 })
 
-/** One request with all of the spans. */
+/** One request with all spans. */
 export const traceData = (spans: ReadonlyArray<RunSpans.Span>, run: Run): OtlpTracer.TraceData => ({
   resourceSpans: [{
     resource: OtlpResource.make({
@@ -67,7 +67,7 @@ export const traceData = (spans: ReadonlyArray<RunSpans.Span>, run: Run): OtlpTr
   }]
 })
 
-/** Posts requests to a traces endpoint as protobuf; those that fail for a while are tried again. */
+/** Makes a function that posts requests to a traces endpoint as protobuf. Temporary failures are retried. */
 export const poster = Effect.fnUntraced(function*(
   sink: string,
   url: string,

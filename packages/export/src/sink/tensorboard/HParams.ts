@@ -1,11 +1,11 @@
-/** What TensorBoard's HParams page reads of a run: its settings, when it began and how it ended. */
+/** Data for TensorBoard's HParams page: a run's settings, start time and outcome. */
 import type { RunRecord } from "@effect-rl/core"
 import { Recorded, Story } from "@effect-rl/core/records"
 import * as Protobuf from "./Protobuf.ts"
 
 type Value = string | number | boolean
 
-/** A `google.protobuf.Value`: 2 number_value, 3 string_value, 4 bool_value. */
+/** Encodes a `google.protobuf.Value`. Fields: 2 number_value, 3 string_value, 4 bool_value. */
 const value = (given: Value): Uint8Array =>
   typeof given === "number"
     ? Protobuf.double(2, given)
@@ -16,7 +16,7 @@ const value = (given: Value): Uint8Array =>
 const isValue = (given: unknown): given is Value =>
   typeof given === "string" || typeof given === "number" || typeof given === "boolean"
 
-/** The recipe's settings where the run recorded them, and otherwise the plain fields of its identity and settings. */
+/** The recipe's settings if the run recorded them, otherwise the plain fields of its identity and settings. */
 const settingsOf = (opened: RunRecord.Opened): ReadonlyArray<readonly [name: string, value: Value]> => {
   const launch = Story.launch(Story.fromRecords([Recorded.make(opened)]))
   const all = launch === undefined
@@ -28,14 +28,14 @@ const settingsOf = (opened: RunRecord.Opened): ReadonlyArray<readonly [name: str
   return all.flatMap(([name, given]) => isValue(given) ? [[name, given] as const] : [])
 }
 
-/** A tensor of one float, for a value without data. `TensorProto`: 1 dtype, 2 tensor_shape, 5 float_val. */
+/** A tensor of one float, for a summary without data. `TensorProto` fields: 1 dtype, 2 tensor_shape, 5 float_val. */
 const noTensor = [
   Protobuf.whole(1, 1),
   Protobuf.message(2, [Protobuf.message(2, [Protobuf.whole(1, 1)])]),
   Protobuf.float(5, 0)
 ]
 
-/** A `Summary.Value` of the plugin: 1 tag, 8 tensor, 9 metadata with 1 plugin_data. */
+/** The plugin's `Summary.Value`. Fields: 1 tag, 8 tensor, 9 metadata with 1 plugin_data. */
 const summary = (tag: string, data: Uint8Array) =>
   Protobuf.message(1, [
     Protobuf.text(1, tag),
@@ -46,7 +46,7 @@ const summary = (tag: string, data: Uint8Array) =>
     ])
   ])
 
-/** `HParamsPluginData` with 3 session_start_info: 1 hparams by name, 5 start_time_secs. */
+/** `HParamsPluginData` at the start of a run. Fields: 3 session_start_info with 1 hparams (a map) and 5 start_time_secs. */
 export const start = (opened: RunRecord.Opened): Uint8Array =>
   summary(
     "_hparams_/session_start_info",
@@ -58,7 +58,7 @@ export const start = (opened: RunRecord.Opened): Uint8Array =>
     ])
   )
 
-/** `HParamsPluginData` with 4 session_end_info: 1 status, of which 1 is success and 2 failure, and 2 end_time_secs. */
+/** `HParamsPluginData` at the end of a run. Fields: 4 session_end_info with 1 status (1 success, 2 failure) and 2 end_time_secs. */
 export const end = (record: RunRecord.Finished | RunRecord.Failed): Uint8Array =>
   summary(
     "_hparams_/session_end_info",

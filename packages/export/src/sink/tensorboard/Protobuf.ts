@@ -1,4 +1,4 @@
-/** The few parts of protobuf's encoding that event files need. */
+/** The parts of the protobuf encoding that event files need. */
 
 const varint = (value: number): ReadonlyArray<number> => {
   const bytes: Array<number> = []
@@ -22,7 +22,7 @@ const join = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
 
 const encoder = new TextEncoder()
 
-/** A field with a whole number from 0 on. */
+/** A varint field with a non-negative integer. */
 export const whole = (field: number, value: number): Uint8Array =>
   Uint8Array.from([...varint(field << 3), ...varint(value)])
 
@@ -48,8 +48,8 @@ const delimited = (field: number, content: Uint8Array): Uint8Array =>
 /** A field with text. */
 export const text = (field: number, value: string): Uint8Array => delimited(field, encoder.encode(value))
 
-/** A field with a message of fields. */
+/** A field with an embedded message of the given fields. */
 export const message = (field: number, fields: ReadonlyArray<Uint8Array>): Uint8Array => delimited(field, join(fields))
 
-/** A message of fields by itself. */
+/** A top-level message of the given fields. */
 export const encode = join

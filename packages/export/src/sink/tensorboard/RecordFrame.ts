@@ -1,6 +1,6 @@
-/** Frames of a TFRecord file: length, checksum, content, checksum. */
+/** TFRecord frames: length, checksum, content, checksum. */
 
-/** CRC-32C (Castagnoli), reflected. */
+/** The reflected CRC-32C (Castagnoli) polynomial. */
 const polynomial = 0x82f63b78
 
 const table = Uint32Array.from({ length: 256 }, (_, byte) => {
@@ -16,13 +16,13 @@ export const crc32c = (bytes: Uint8Array): number => {
   return (crc ^ 0xffffffff) >>> 0
 }
 
-/** Rotated and shifted, so that a checksum of content that holds checksums stays useful. */
+/** A CRC, rotated and offset so that checksums of data that contains checksums remain useful. */
 const masked = (bytes: Uint8Array): number => {
   const crc = crc32c(bytes)
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0
 }
 
-/** The content in a frame. @see TensorFlow `tfrecord` */
+/** Wraps content in a frame. @see TensorFlow `tfrecord` */
 export const frame = (content: Uint8Array): Uint8Array => {
   const framed = new Uint8Array(content.length + 16)
   const view = new DataView(framed.buffer)
