@@ -1,6 +1,6 @@
 /**
- * Storage of a backend's checkpoints: `<scheme>://<model id>/<kind>/<name>` is a folder under one root, which can be moved. A server shows
- * its clients the same checkpoint as `tinker://…`, which is found here as well.
+ * Stores a backend's checkpoints. `<scheme>://<model id>/<kind>/<name>` is a folder under one root, and the root can be moved. A server
+ * shows its clients the same checkpoint as `tinker://…`; `find` accepts that form too.
  */
 import { TinkerError } from "@effect-rl/core"
 import type { TrainingClient } from "@effect-rl/core/backend"
@@ -11,40 +11,43 @@ import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
 import * as FileFailure from "../file/FileFailure.ts"
 
-/** `weights` to continue training from, `sampler_weights` only to sample from. */
+/** `weights` can continue training; `sampler_weights` can only be sampled from. */
 export type Kind = "weights" | "sampler_weights"
 
 /** The checkpoints of one backend. */
 export interface CheckpointStore {
-  /** Takes an unused model id by making its folder, which is removed with the scope if it stayed empty. */
+  /** Reserves an unused model id by creating its folder. When the scope closes, the folder is removed if it is empty. */
   readonly claim: (baseModel: string) => Effect.Effect<string, TinkerError.Unavailable, Scope.Scope>
-  /** Writes a whole checkpoint or none; one of the same name is replaced. `write` returns the digest of what it has written. */
+  /**
+   * Writes a complete checkpoint or none, and replaces a checkpoint with the same name. `write` fills the given folder and returns its
+   * digest.
+   */
   readonly save: (
     modelId: string,
     kind: Kind,
     name: string,
     write: (folder: string) => Effect.Effect<string, TinkerError.Reason>
   ) => Effect.Effect<TrainingClient.Checkpoint, TinkerError.Reason>
-  /** The folder of a checkpoint that exists. */
+  /** The folder of an existing checkpoint. Fails with `NotFound`, which lists available paths, if there is none. */
   readonly find: (path: string) => Effect.Effect<string, TinkerError.NotFound | TinkerError.Unavailable>
 }
 
-/** The names that a model id and a checkpoint may have. */
+/** Allowed model ids and checkpoint names. */
 export const segment = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
-/** The parts of a checkpoint's path: scheme, model id, kind and name. */
+/** Splits a checkpoint path into scheme, model id, kind and name. */
 export const checkpointPath = /^([a-z]+):\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$/
 
-/** Most names to list where one was not found. */
+/** Maximum number of available names that a `NotFound` error lists. */
 export const mostListed = 20
 
-/** The last part of a model's name as a folder's. */
+/** The last part of a model's name, with characters replaced that a folder name cannot have. */
 export const slug = (baseModel: string) => baseModel.split(/[/\\]/).at(-1)?.replace(/[^A-Za-z0-9._-]/g, "-") || "model"
 
-/** Names that no checkpoint can have: one being written, and one being replaced until the new one is in its place. */
+/** The folder of a checkpoint that is being written, and of one that is being replaced. Neither is a valid checkpoint name. */
 const partial = (name: string) => `.${name}.partial`
 const replaced = (name: string) => `.${name}.replaced`
 
-/** One more than the largest number in use. */
+/** One more than the largest number in use after `prefix`. */
 const firstFree = (names: ReadonlyArray<string>, prefix: string) =>
   names.reduce((next, name) => {
     const number = name.startsWith(`${prefix}-`) ? Number(name.slice(prefix.length + 1)) : NaN
@@ -56,14 +59,14 @@ interface Place {
   readonly fs: FileSystem.FileSystem
   readonly join: Path.Path["join"]
   readonly root: string
-  /** The scheme of the backend's paths, before `://`. */
+  /** The URI scheme of the backend's checkpoint paths, without `://`. */
   readonly scheme: string
 }
 
 const unavailable = ({ root }: Place) =>
   Effect.mapError((error: PlatformError) => new TinkerError.Unavailable({ detail: FileFailure.describe(root, error) }))
 
-/** Makes the first free folder `<slug>-<number>`; two processes never get the same. */
+/** Creates the first free folder `<slug>-<number>`. Two processes never get the same folder. */
 const claimFrom = (place: Place, baseModel: string, number: number): Effect.Effect<string, PlatformError> => {
   const { fs, join, root } = place
   const id = `${slug(baseModel)}-${number}`
@@ -89,7 +92,7 @@ const claim = (place: Place, baseModel: string) => {
   )
 }
 
-/** Between the two renames the old checkpoint lies beside its place, where `find` looks as well. */
+/** Replaces a checkpoint by two renames. Between them the old checkpoint is in a folder that `find` also checks. */
 const replace = Effect.fnUntraced(function*({ fs, join }: Place, parent: string, name: string) {
   const folder = join(parent, name)
   const old = join(parent, replaced(name))
@@ -101,7 +104,7 @@ const replace = Effect.fnUntraced(function*({ fs, join }: Place, parent: string,
   yield* fs.remove(old, { recursive: true, force: true })
 }, Effect.uninterruptible)
 
-/** Refuses a name that cannot be a folder's. */
+/** Fails if the name cannot be a folder name. */
 export const checkName = (name: string): Effect.Effect<void, TinkerError.Rejected> =>
   segment.test(name)
     ? Effect.void
@@ -152,7 +155,7 @@ const find = Effect.fnUntraced(function*(place: Place, path: string) {
 })
 
 /**
- * The checkpoints under `root`.
+ * Creates a store for the checkpoints under `root`.
  *
  * @example
  * const find = (path: string) => Effect.flatMap(CheckpointStore.make("runs/checkpoints", "engine"), (store) => store.find(path))

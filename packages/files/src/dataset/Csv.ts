@@ -1,4 +1,4 @@
-/** Dataset rows from comma-separated values (RFC 4180). */
+/** Reads dataset rows from comma-separated values (RFC 4180). */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
@@ -8,17 +8,17 @@ import * as RowError from "./RowError.ts"
 
 interface Line {
   readonly text: string
-  /** Counted from 1. */
+  /** The line number, from 1. */
   readonly number: number
 }
 
-/** The value of a field, and where it ends. */
+/** A field's value and the position after it. */
 interface Field {
   readonly value: string
   readonly end: number
 }
 
-/** The field in quotation marks that begins at `start`; undefined where they are not closed. */
+/** The quoted field that begins at `start`; undefined if its closing quotation mark is missing. */
 const quoted = (text: string, start: number): Field | undefined => {
   const parts: Array<string> = []
   let from = start + 1
@@ -37,7 +37,7 @@ const plain = (text: string, start: number): Field => {
   return { value: text.slice(start, end), end }
 }
 
-/** Undefined where a quotation mark lies elsewhere than around a field. */
+/** The fields of a line; undefined for a quotation mark inside an unquoted field. */
 const fieldsOf = (text: string): ReadonlyArray<string> | undefined => {
   const fields: Array<string> = []
   for (let start = 0;; start++) {
@@ -51,7 +51,7 @@ const fieldsOf = (text: string): ReadonlyArray<string> | undefined => {
   }
 }
 
-/** Whether a line ends inside quotation marks, given whether it begins there. */
+/** Whether a line ends inside quotation marks, depending on whether it begins inside them. */
 const endsInQuotes = (text: string, beginsInQuotes: boolean): boolean => {
   let [at, isQuoted] = [0, beginsInQuotes]
   for (;;) {
@@ -73,7 +73,7 @@ const endsInQuotes = (text: string, beginsInQuotes: boolean): boolean => {
   }
 }
 
-/** Lines joined where a quoted field contains line breaks; the number is that of the first line. */
+/** Joins lines if a quoted field contains line breaks. A record has the number of its first line. */
 const records = () => {
   let number = 0
   let pending: Array<string> = []
@@ -102,7 +102,7 @@ const fieldsOrFail = (file: string, { number, text }: Line) => {
     : Effect.succeed(fields)
 }
 
-/** The names of the columns; the first that occurs twice is refused, as one of its columns would be lost. */
+/** The column names. Fails for a duplicate name, since one of its columns would be lost. */
 const distinct = (file: string, { number, text }: Line, names: ReadonlyArray<string>) => {
   const twice = names.find((name, index) => names.indexOf(name) < index)
   if (twice === undefined) return Effect.succeed(names)
@@ -110,7 +110,7 @@ const distinct = (file: string, { number, text }: Line, names: ReadonlyArray<str
   return Effect.fail(new RowError.RowError({ file, row: number, detail, text: text.slice(0, 200) }))
 }
 
-/** The values of a row, by the names in the first line. */
+/** A row's values by column name. */
 const named = (file: string, names: ReadonlyArray<string>, fields: ReadonlyArray<string>, line: Line) =>
   fields.length === names.length
     ? Effect.succeed(Object.fromEntries(names.map((name, index) => [name, fields[index] ?? ""])))
@@ -124,7 +124,7 @@ const named = (file: string, names: ReadonlyArray<string>, fields: ReadonlyArray
     )
 
 /**
- * Rows in the order of the file as objects of strings, whose keys the first line names.
+ * Rows in file order, as objects with string values. The file's first line gives the keys.
  *
  * @example
  * const problems = Csv.rows("sums.csv", Schema.Struct({ question: Schema.String, answer: Schema.String }))

@@ -1,4 +1,4 @@
-/** Dataset rows from JSON lines. */
+/** Reads dataset rows from JSON Lines. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
@@ -6,10 +6,10 @@ import * as Stream from "effect/Stream"
 import * as FileFailure from "../file/FileFailure.ts"
 import * as RowError from "./RowError.ts"
 
-/** Characters of a line; a file with a longer line is refused. */
+/** Maximum characters per line; a file with a longer line is refused. */
 const longestLine = 64 * 2 ** 20
 
-/** Fails where a line is too long, before all of it is in memory. */
+/** Fails for a line that is too long before all of it is in memory. */
 const checkLines = (file: string) =>
   Stream.mapAccumEffect(() => 0, (open: number, text: string) => {
     const first = text.indexOf("\n")
@@ -22,7 +22,7 @@ const checkLines = (file: string) =>
   })
 
 /**
- * Rows in the order of the file, one line at a time in memory; blank lines are skipped.
+ * Rows in file order, with one line in memory at a time. Blank lines are skipped.
  *
  * @example
  * const problems = Jsonl.rows("sums.jsonl", Schema.Struct({ question: Schema.String, answer: Schema.String }))

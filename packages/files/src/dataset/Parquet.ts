@@ -1,4 +1,4 @@
-/** Dataset rows from parquet files. */
+/** Reads dataset rows from Parquet files. */
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -23,7 +23,7 @@ const compressors: Compressors = {
   ZSTD: (input) => zstdDecompressSync(input)
 }
 
-/** The first two are built into hyparquet. */
+/** Supported compression codecs. hyparquet has the first two built in. */
 const readable = ["UNCOMPRESSED", "SNAPPY", ...Object.keys(compressors)]
 
 const open = Effect.fnUntraced(function*(file: string) {
@@ -41,7 +41,7 @@ const open = Effect.fnUntraced(function*(file: string) {
     }
     return bytes.buffer
   })
-  /** hyparquet also reads ahead, and does not handle failures of that. */
+  /** hyparquet prefetches ranges without awaiting them, so a rejection is marked as handled here. */
   const read = (start: number, end = byteLength) => {
     const bytes = runPromise(slice(start, end))
     bytes.catch(() => undefined)
@@ -61,7 +61,7 @@ const attempt = <A>(file: string, read: () => Promise<A>) =>
   })
 
 interface Plan {
-  /** Row ranges of the row groups, each of which is in memory as a whole. */
+  /** The row ranges of the row groups. Each row group is read into memory as a whole. */
   readonly ranges: ReadonlyArray<{ readonly rowStart: number; readonly rowEnd: number }>
   readonly columns: ReadonlyArray<string>
   /** A column with an unsupported compression. */
@@ -79,7 +79,7 @@ const planOf = (metadata: FileMetaData): Plan => {
   }
 }
 
-/** The metadata of a damaged file may have any shape. */
+/** Extracts the plan from the metadata, which may have any shape in a damaged file. */
 const plan = (file: string, metadata: FileMetaData) =>
   Effect.try({
     try: () => planOf(metadata),
@@ -93,7 +93,7 @@ const checkCompression = (file: string, { foreign }: Plan) =>
       `write the file again with one of ${readable.join(", ")}`
   })
 
-/** The columns one after the other: hyparquet does not handle failures of columns that it reads at the same time. */
+/** Reads the columns one by one: hyparquet does not handle failures of columns that it reads concurrently. */
 const readGroup = Effect.fnUntraced(function*(
   path: string,
   source: { readonly file: AsyncBuffer; readonly metadata: FileMetaData },
@@ -125,7 +125,7 @@ const asText = (row: unknown) =>
   JSON.stringify(row, (_, value: unknown) => typeof value === "bigint" ? String(value) : value)
 
 /**
- * Rows in the order of the file, one row group at a time in memory. 64-bit integers arrive as `bigint`.
+ * Rows in file order, with one row group in memory at a time. 64-bit integers are returned as `bigint`.
  *
  * @example
  * const problems = Parquet.rows("sums.parquet", Schema.Struct({ question: Schema.String, answer: Schema.String }))

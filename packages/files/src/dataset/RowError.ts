@@ -1,5 +1,5 @@
 /**
- * A dataset file, or a row of it, that cannot be read.
+ * A dataset file or one of its rows cannot be read.
  *
  * @example
  * const problems = Jsonl.rows("sums.jsonl", Schema.Struct({ question: Schema.String })).pipe(
@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream"
 
 export class RowError extends Schema.TaggedError<RowError>()("RowError", {
   file: Schema.String,
-  /** Counted from 1: a line of JSON lines and CSV, a row of Parquet. Absent where the error concerns the whole file. */
+  /** Number of the row, from 1: the line in JSON Lines and CSV, the row in Parquet. Absent if the error concerns the whole file. */
   row: Schema.optionalKey(Schema.Int),
   /** The expected value, and the value found instead. */
   detail: Schema.String,
@@ -25,20 +25,23 @@ export class RowError extends Schema.TaggedError<RowError>()("RowError", {
   }
 }
 
-/** Options of reading rows. */
+/** Options for reading rows. */
 export interface Options {
-  /** Whether a row that does not fit the schema ends the stream with an error, or is logged and left out; default `"fail"`. */
+  /**
+   * What happens to a row that does not match the schema: `"fail"`, the default, ends the stream with an error; `"skip"` logs and omits the
+   * row.
+   */
   readonly broken?: "fail" | "skip"
 }
 
-/** The error of a row that does not fit the schema. */
+/** The error for a row that does not match the schema. */
 export const invalidRow = (file: string, row: number, error: Schema.SchemaError, text: string): RowError =>
   new RowError({ file, row, detail: error.message, text: text.slice(0, 200) })
 
-/** Broken rows that are logged one by one; further ones are only counted. */
+/** Maximum number of broken rows to log individually; further ones are only counted. */
 const mostLogged = 10
 
-/** Logs what is left out: the first rows each, and at the end how many there were. */
+/** Logs the first skipped rows individually and, at the end, the total number if there were more. */
 const leftOut = () => {
   let count = 0
   return {
@@ -50,7 +53,7 @@ const leftOut = () => {
   }
 }
 
-/** Decodes each row, given with its number; the options decide about broken rows. */
+/** Decodes numbered rows. `options.broken` decides about rows that do not match the schema. */
 export const decodeRows =
   <I, A, R2>(decode: (row: I, number: number) => Effect.Effect<A, RowError, R2>, options: Options = {}) =>
   <E, R>(rows: Stream.Stream<readonly [row: I, number: number], E, R>): Stream.Stream<A, E | RowError, R | R2> => {

@@ -1,4 +1,4 @@
-/** Dataset rows from a file of any supported format. */
+/** Reads dataset rows from a file of any supported format. */
 import type * as FileSystem from "effect/FileSystem"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -8,7 +8,7 @@ import * as Parquet from "./Parquet.ts"
 import * as RowError from "./RowError.ts"
 
 /**
- * Rows of a file, whose format is chosen by the end of its name: `.jsonl`, `.parquet` or `.csv`.
+ * Rows of a file. Its extension selects the format: `.jsonl`, `.parquet` or `.csv`.
  *
  * @example
  * const problems = Rows.fromFile("sums.parquet", Schema.Struct({ question: Schema.String }), { broken: "skip" })

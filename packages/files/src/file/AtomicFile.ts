@@ -1,11 +1,11 @@
-/** Files that are written completely or not at all. */
+/** Writes files completely or not at all. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
 
 /**
- * Writes a temporary file, syncs it, then renames it. After a failure the temporary file is removed and an older file stays.
+ * Writes and syncs a temporary file, then renames it. On failure the temporary file is removed and an existing file stays unchanged.
  *
  * @example
  * AtomicFile.write("report.txt", Stream.make("reward 0.9\n").pipe(Stream.encodeText))

@@ -1,11 +1,11 @@
-/** Messages for failures of the file system, with advice. */
+/** Error messages for file system failures, with advice. */
 import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 
 const codeOf = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.String }))
 
-/** Advice by the error code of the operating system. */
+/** Advice for the operating system's error code; undefined for other codes. */
 const byCode = (file: string, code: string): string | undefined => {
   switch (code) {
     case "ENOSPC":
@@ -36,7 +36,7 @@ const byReason = (file: string, error: PlatformError): string => {
 }
 
 /**
- * A message that names the failure and, where it is known, the remedy.
+ * A message that names the failure and, if one is known, its remedy.
  *
  * @example
  * const text = FileSystem.FileSystem.use((fs) => fs.readFileString("model.json")).pipe(

@@ -1,4 +1,4 @@
-/** One owner of a folder at a time, across processes: of a run directory, or of a server's checkpoints. */
+/** Gives a folder, such as a run directory or a server's checkpoints, one owner at a time across processes. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto"
 import * as FileFailure from "./FileFailure.ts"
 import * as Owner from "./Owner.ts"
 
-/** The lock is held by another process, or cannot be written. */
+/** Another process holds the lock, or the lock cannot be written. */
 export class FileLockError extends Schema.TaggedError<FileLockError>()("FileLockError", {
   file: Schema.String,
   detail: Schema.String
@@ -18,15 +18,15 @@ export class FileLockError extends Schema.TaggedError<FileLockError>()("FileLock
   }
 }
 
-/** Several stores of one process are distinguished by `store`, which is also part of file names. */
+/** The holder of a claim. `store` distinguishes several stores of one process and is part of file names. */
 const Holder = Schema.Struct({ ...Owner.Owner.fields, store: Schema.String.check(Schema.isPattern(/^[\w-]{1,64}$/)) })
 
 const decodeHolder = Schema.decodeUnknownOption(Schema.fromJsonString(Holder))
 
-/** A file that claims the folder. */
+/** A file that claims the folder for a holder. */
 interface Claim {
   readonly file: string
-  /** `None` where the file cannot be parsed: a crash of the machine can leave it empty. */
+  /** `None` if the file cannot be parsed: a machine crash can leave it empty. */
   readonly holder: Option.Option<typeof Holder.Type>
 }
 
@@ -46,7 +46,7 @@ const busy = (lock: string) =>
 const isAlreadyThere = (error: PlatformError) => error.reason._tag === "AlreadyExists"
 const isMissing = (error: PlatformError) => error.reason._tag === "NotFound"
 
-/** The file for the claim that follows a dead one. */
+/** The path of the claim that takes over from a dead claim. */
 const successor = (lock: string, { holder }: Claim) =>
   `${lock}.${Option.match(holder, { onNone: () => "unreadable", onSome: ({ store }) => store })}`
 
@@ -58,7 +58,7 @@ const readClaim = Effect.fnUntraced(function*(file: string) {
   )
 })
 
-/** The lock, and the claims of stores that began to take it over, in order; the last one counts. */
+/** The claims in order: the lock, then the takeovers. The last claim is the valid one. */
 const claims = Effect.fnUntraced(function*(lock: string) {
   const found: Array<Claim> = []
   let file = lock
@@ -74,7 +74,7 @@ const claims = Effect.fnUntraced(function*(lock: string) {
 const isAbandoned = ({ holder }: Claim) =>
   Option.match(holder, { onNone: () => Effect.succeed(true), onSome: Owner.isGone })
 
-/** Makes a file with all of its content at once; fails where it exists. */
+/** Creates a file with its complete content. Fails if the file exists. */
 const create = Effect.fnUntraced(function*(file: string, { content, store }: Mine) {
   const fs = yield* FileSystem.FileSystem
   const partial = `${file}.${store}.partial`
@@ -86,9 +86,9 @@ const create = Effect.fnUntraced(function*(file: string, { content, store }: Min
   }).pipe(Effect.scoped, Effect.ensuring(Effect.ignore(fs.remove(partial, { force: true }))))
 })
 
-/** The claim of this store. */
+/** This store's claim. */
 interface Mine {
-  /** The purpose of the lock, as named in errors. */
+  /** What the lock protects, for error messages. */
   readonly what: string
   readonly store: string
   readonly content: string
@@ -98,8 +98,8 @@ const isMine = (claim: Claim | undefined, { store }: Mine) =>
   claim !== undefined && Option.exists(claim.holder, (holder) => holder.store === store)
 
 /**
- * Takes over a lock whose process has ended. Only one process can create the file that follows a dead claim, and it counts only while it
- * can still be reached from the lock; a process that is killed meanwhile leaves one more dead claim.
+ * Takes over a lock whose process has ended. Only one process can create the file that follows a dead claim, and that file counts only
+ * while it can be reached from the lock. A process that is killed during the takeover leaves one more dead claim.
  */
 const takeOver = Effect.fnUntraced(function*(lock: string, mine: Mine) {
   const fs = yield* FileSystem.FileSystem
@@ -130,7 +130,7 @@ const acquire = (lock: string, mine: Mine) =>
     )
   )
 
-/** Removes the lock unless it belongs to another store, which is possible where a user has deleted it meanwhile. */
+/** Removes the lock, unless it belongs to another store because a user deleted it in the meantime. */
 const release = Effect.fnUntraced(function*(lock: string, mine: Mine) {
   const fs = yield* FileSystem.FileSystem
   const claim = yield* readClaim(lock)
@@ -138,7 +138,7 @@ const release = Effect.fnUntraced(function*(lock: string, mine: Mine) {
 }, Effect.ignore({ log: true }))
 
 /**
- * Holds the lock until the scope closes; one whose process was killed is taken over. `what` is what it is for.
+ * Holds the lock until the scope closes. A lock of a killed process is taken over. `what` names the protected resource in errors.
  *
  * @example
  * const alone = Effect.scoped(Effect.andThen(FileLock.hold("runs/sums/lock", "run directory"), Effect.never))
@@ -150,7 +150,7 @@ export const hold = Effect.fnUntraced(function*(lock: string, what: string) {
   yield* Effect.acquireRelease(acquire(lock, mine), () => release(lock, mine))
 })
 
-/** Whether a process holds the lock; one on another host is believed to live. */
+/** Whether a process holds the lock. A process on another host is assumed to be alive. */
 export const isHeld = Effect.fnUntraced(function*(lock: string) {
   const last = (yield* claims(lock)).at(-1)
   return last !== undefined && !(yield* isAbandoned(last))

@@ -1,4 +1,4 @@
-/** Files of Hugging Face repositories, kept in the cache that Hugging Face's own libraries also use. */
+/** Downloads files of Hugging Face repositories into the cache that Hugging Face's own libraries use. */
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -99,18 +99,16 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * Reads the hub and its cache.
- *
- * It is configured by `HF_TOKEN`, `HF_ENDPOINT`, `HF_HUB_OFFLINE`, and for the place of the cache `HF_HUB_CACHE`, `HF_HOME` or
- * `XDG_CACHE_HOME` in the environment.
+ * Reads files from the Hub through its local cache. Environment variables configure it: `HF_TOKEN`, `HF_ENDPOINT`, `HF_HUB_OFFLINE`, and
+ * `HF_HUB_CACHE`, `HF_HOME` or `XDG_CACHE_HOME` for the cache folder.
  *
  * @example
  * const file = Hub.Hub.use((hub) => hub.file(Repository.dataset("openai/gsm8k"), "main/test-00000-of-00001.parquet"))
  */
 export class Hub extends Context.Service<Hub, {
-  /** The commit of a revision, which is requested once, recorded, and then always the same. */
+  /** The commit of a revision. It is requested once and recorded; later calls return the recorded commit. */
   readonly commit: (repository: Repository.Repository) => Effect.Effect<string, HubError>
-  /** The path on this machine of a file of a repository, downloaded and verified if it is not in the cache. */
+  /** The local path of a repository file. A file that is not cached is downloaded and verified first. */
   readonly file: (repository: Repository.Repository, name: string) => Effect.Effect<string, HubError>
 }>()("@effect-rl/files/hub/Hub") {
   static readonly layer: Layer.Layer<Hub, Config.ConfigError, FileSystem.FileSystem | Path.Path> = Layer.effect(

@@ -1,4 +1,4 @@
-/** Requests to the Hugging Face hub over HTTP. */
+/** HTTP requests to the Hugging Face Hub. */
 import { datasetInfo, downloadFile, HubApiError, modelInfo, type PathInfo, pathsInfo } from "@huggingface/hub"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -36,7 +36,7 @@ const reasonOf = (access: Access, cause: unknown): HubReason => {
   }
 }
 
-/** The parameters of every call of the hub's library, whose requests end with the scope. */
+/** The common parameters of calls to the Hub library. Closing the scope aborts the requests. */
 const parametersOf = Effect.fnUntraced(function*(access: Access) {
   const signal = yield* Effect.abortSignal
   return {
@@ -68,13 +68,13 @@ export const commit = Effect.fnUntraced(function*(access: Access, { name, revisi
   })
 }, Effect.scoped)
 
-/** Large files are identified by the hash of their content, others by their hash in git. */
+/** Large files are identified by the SHA-256 of their content, other files by their git hash. */
 const hasherOf = (info: PathInfo) => {
   if (info.lfs !== undefined) return { hash: createHash("sha256"), expected: info.lfs.oid }
   return { hash: createHash("sha1").update(`blob ${info.size}\0`), expected: info.oid }
 }
 
-/** Fails at the end of the bytes where they are not the bytes that the hub announced. */
+/** Passes bytes through and fails at the end if they differ from what the Hub announced. */
 const verified = (resource: string, info: PathInfo) => <E, R>(bytes: Stream.Stream<Uint8Array, E, R>) =>
   Stream.suspend(() => {
     const { expected, hash } = hasherOf(info)
@@ -96,7 +96,7 @@ const verified = (resource: string, info: PathInfo) => <E, R>(bytes: Stream.Stre
     return bytes.pipe(Stream.map(count), Stream.concat(Stream.fromEffectDrain(check)))
   })
 
-/** The bytes of a file at a commit; the stream fails where they are incomplete or differ from those announced. */
+/** The bytes of a file at a commit. The stream fails if they are incomplete or differ from what the Hub announced. */
 export const content = (access: Access, repository: Repository.Repository, path: string) =>
   Stream.unwrap(Effect.gen(function*() {
     const { name, revision, type } = repository

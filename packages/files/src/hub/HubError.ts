@@ -1,5 +1,5 @@
 /**
- * Why a file of a hub repository could not be read.
+ * Why a file of a Hub repository could not be read.
  *
  * @example
  * const file = Hub.Hub.use((hub) => hub.file(Repository.model("Qwen/Qwen3-8B"), "tokenizer.json")).pipe(
@@ -8,19 +8,19 @@
  */
 import * as Schema from "effect/Schema"
 
-/** The repository, revision or file does not exist, or it is private and there is no token that can read it. */
+/** The repository, revision or file does not exist, or it is private and no token grants access. */
 export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", { detail: Schema.String }) {}
 
-/** The repository is private or gated, or the token is not valid. */
+/** The repository is private or gated, or the token is invalid. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", { detail: Schema.String }) {}
 
-/** The file is not in the cache, and the hub cannot be reached or `HF_HUB_OFFLINE` is set. */
+/** The file is not cached, and the Hub cannot be reached or `HF_HUB_OFFLINE` is set. */
 export class Offline extends Schema.TaggedError<Offline>()("Offline", { detail: Schema.String }) {}
 
-/** The hub answered with a failure of its own. */
+/** The Hub answered with an error status. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { detail: Schema.String }) {}
 
-/** The bytes that arrived are not those that the hub announced. */
+/** The received bytes differ from what the Hub announced. */
 export class Corrupt extends Schema.TaggedError<Corrupt>()("Corrupt", { detail: Schema.String }) {}
 
 /** The cache folder cannot be read or written. */
@@ -30,7 +30,7 @@ export const HubReason = Schema.Union([NotFound, Unauthorized, Offline, Unavaila
 export type HubReason = typeof HubReason.Type
 
 export class HubError extends Schema.TaggedError<HubError>()("HubError", {
-  /** The repository's name, or a file of it. */
+  /** The repository's name, or the path of one of its files. */
   resource: Schema.String,
   reason: HubReason
 }) {

@@ -1,5 +1,5 @@
 /**
- * A repository of the hub, at a revision.
+ * A Hub repository at a revision.
  *
  * @example
  * const pinned = Repository.dataset("openai/gsm8k", "e53f048856ff4f594e959d75785d2c2d37b678ee")
@@ -8,7 +8,7 @@ export interface Repository {
   readonly type: "model" | "dataset"
   /** Such as `openai/gsm8k`. */
   readonly name: string
-  /** A commit (40 hexadecimal digits), or a branch or tag, which stands for the commit that it had at its first use. */
+  /** A commit (40 hexadecimal digits), a branch or a tag. A branch or tag stays pinned to the commit that it had on first use. */
   readonly revision: string
 }
 
@@ -18,6 +18,6 @@ export const dataset = (name: string, revision = "main"): Repository => ({ type:
 
 export const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision)
 
-/** The repository in messages, in the form of the hub's addresses. */
+/** The repository's name for messages, in the form of a Hub URL path. */
 export const show = ({ name, revision, type }: Repository): string =>
   `${type === "dataset" ? "datasets/" : ""}${name}@${revision}`

@@ -1,4 +1,4 @@
-/** An append-only file of lines, read and written by byte position. A line counts once its line end is written. */
+/** An append-only file of lines, accessed by byte offset. A line exists once its line end is written. */
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -11,13 +11,13 @@ const newline = 0x0a
 const chunkBytes = 262_144
 const noBytes = new Uint8Array(0)
 
-/** JSON cannot hold these numbers and would silently write null. */
+/** Converts numbers that JSON cannot represent; `JSON.stringify` would write them as null. */
 const withText = (_: string, value: unknown) =>
   typeof value === "number" && !Number.isFinite(value) ? String(value) : value
 
 /**
- * JSON text on one line; NaN and the infinities become strings, as `RunRecord.codec` reads them. The replacer takes most of the
- * time, and most records have no null that it could have prevented.
+ * Writes a value as one line of JSON. NaN and the infinities become strings, which `RunRecord.codec` reads. The slow replacer runs only if
+ * the plain text contains null, which most records do not.
  */
 export const stringify = (value: object): string => {
   const text = JSON.stringify(value)
@@ -32,14 +32,14 @@ export interface Range {
   readonly length: number
 }
 
-/** The bytes of the range, fewer where the file ends in it. */
+/** The bytes of the range; fewer if the file ends inside it. */
 export const readBytes = (
   handle: FileSystem.File,
   { length, offset }: Range
 ): Effect.Effect<Uint8Array, PlatformError> =>
   Effect.map(handle.readAlloc(length, { position: BigInt(offset) }), Option.getOrElse(() => noBytes))
 
-/** Number of bytes up to and including the last line end; a line after it was cut by a crash. */
+/** The number of bytes up to and including the last line end. A crash cut off whatever follows. */
 const completeBytes = Effect.fnUntraced(function*(handle: FileSystem.File) {
   let end = sizeOf(yield* handle.stat)
   while (end > 0) {
@@ -51,13 +51,13 @@ const completeBytes = Effect.fnUntraced(function*(handle: FileSystem.File) {
   return 0
 })
 
-/** Whole lines, and where the next one begins. */
+/** Complete lines, and the offset after them. */
 export interface Lines {
   readonly lines: ReadonlyArray<string>
   readonly end: number
 }
 
-/** Some of the whole lines from `offset` on; empty where no whole line follows. */
+/** Reads some of the complete lines from `offset` on; none if no complete line follows. */
 export const readLines = Effect.fnUntraced(function*(handle: FileSystem.File, offset: number) {
   const written = sizeOf(yield* handle.stat) - offset
   for (let length = chunkBytes; written > 0; length *= 2) {
@@ -72,24 +72,24 @@ export const readLines = Effect.fnUntraced(function*(handle: FileSystem.File, of
   return { lines: [], end: offset } satisfies Lines
 })
 
-/** Writes lines at the end of a file. */
+/** Appends lines to a file. */
 export interface Appender {
-  /** Writes one line and returns the range of its text. A write that fails leaves no part of the line. */
+  /** Appends one line and returns the byte range of its text. A failed write leaves no part of the line. */
   readonly append: (text: string) => Effect.Effect<Range, PlatformError>
-  /** Forces everything that was appended to the disk. */
+  /** Flushes everything that was appended to disk. */
   readonly sync: Effect.Effect<void, PlatformError>
-  /** Makes the file at least this long; a part that was lost is filled with zeros. Returns the number of bytes added. */
+  /** Extends the file to at least this length, filling a lost part with zeros. Returns the number of bytes added. */
   readonly extend: (length: number) => Effect.Effect<number, PlatformError>
 }
 
-/** Opens a file for appending, creates it where it does not exist, and cuts a torn last line. Only one writer at a time is allowed. */
+/** Opens a file for appending, creates it if necessary, and removes an incomplete last line. Only one writer at a time is allowed. */
 export const appender = Effect.fnUntraced(
   function*(file: string): Effect.fn.Return<Appender, PlatformError, FileSystem.FileSystem | Scope.Scope> {
     const fs = yield* FileSystem.FileSystem
     const handle = yield* fs.open(file, { flag: "a+" })
     const encoder = new TextEncoder()
     const end = yield* Ref.make(yield* completeBytes(handle))
-    // True while bytes beyond `end` may be in the file: a cut that failed is done before the next write.
+    // True while the file may have bytes beyond `end`. If truncating failed, it is repeated before the next write.
     const isTorn = yield* Ref.make(sizeOf(yield* handle.stat) > (yield* Ref.get(end)))
     const cut = Effect.gen(function*() {
       if (!(yield* Ref.get(isTorn))) return

@@ -8,11 +8,13 @@ import * as RunFolder from "./RunFolder.ts"
 
 const newline = 0x0a
 
-/** A line that was lost is filled with zeros. */
+/** Whether the bytes are one complete line. A lost line was filled with zeros. */
 const isWhole = (bytes: Uint8Array, length: number) =>
   bytes.length > length && bytes[length] === newline && bytes[0] !== 0
 
-/** Whether more than one whole payload follows the byte `from`, as only one is written before its record. */
+/**
+ * Whether more than one complete payload follows byte `from`. At most one is normal, since each payload is written just before its record.
+ */
 export const hasSeveralAfter = Effect.fnUntraced(function*(file: string, from: number) {
   const fs = yield* FileSystem.FileSystem
   const handle = yield* fs.open(file)
@@ -21,7 +23,7 @@ export const hasSeveralAfter = Effect.fnUntraced(function*(file: string, from: n
   return (yield* LineFile.readLines(handle, first.end)).lines.length > 0
 }, Effect.scoped)
 
-/** The damage of a payload's bytes. */
+/** Describes how a payload's bytes are damaged; undefined if they are intact. */
 const damage = (bytes: Uint8Array, { length, offset, sum }: RunRecord.Payload): string | undefined => {
   const place = `bytes ${offset} to ${offset + length}`
   if (!isWhole(bytes, length)) return `has no payload at ${place}: it was cut or changed after it was written`
@@ -32,7 +34,7 @@ const damage = (bytes: Uint8Array, { length, offset, sum }: RunRecord.Payload): 
     : `was changed at ${place} after it was written: the checksum is ${found}, ${sum} in the record`
 }
 
-/** Reads the text at a range; fails where it is not one whole line, or not the one that was written. */
+/** Reads the text in a byte range. Fails if the range is not one complete line or does not match its checksum. */
 export const read = Effect.fnUntraced(
   function*(run: string, file: string, payload: RunRecord.Payload) {
     const { length, offset } = payload

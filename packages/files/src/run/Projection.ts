@@ -1,13 +1,12 @@
 /**
- * The form of a record in the run directory's files for other tools: `config.json`, `metrics.jsonl` and `checkpoints.jsonl`, which the
- * tools of tinker-cookbook can read.
+ * Converts a record for the run directory's `config.json`, `metrics.jsonl` and `checkpoints.jsonl`, which tinker-cookbook's tools can read.
  */
 import type { RunRecord } from "@effect-rl/core"
 import * as Predicate from "effect/Predicate"
 import * as LineFile from "./LineFile.ts"
 import * as RunFolder from "./RunFolder.ts"
 
-/** The fields that tools of tinker-cookbook look for in `config.json`, under the names of its configurations. */
+/** The fields that tinker-cookbook's tools look for in `config.json`, under its own names. */
 const cookbookNames = ({ identity }: RunRecord.Opened) => ({
   model_name: identity["model"],
   renderer_name: identity["renderer"],
@@ -17,14 +16,14 @@ const cookbookNames = ({ identity }: RunRecord.Opened) => ({
   seed: identity["seed"]
 })
 
-/** Content of `config.json`. */
+/** The content of `config.json`: the run's settings under their own and the cookbook's names. */
 export const config = (opened: RunRecord.Opened): string => {
   const { identity, program, segment, settings, version } = opened
   const content = { format: RunFolder.format, segment, program, version, ...cookbookNames(opened), identity, settings }
   return `${JSON.stringify(content, null, 2)}\n`
 }
 
-/** A line of `metrics.jsonl`: `step` is the iteration. A metric of that name does not replace it. */
+/** A line of `metrics.jsonl`. `step` is the iteration, even if there is a metric named `step`. */
 export const metrics = (record: RunRecord.RunRecord): string | undefined => {
   if (record._tag !== "Updated" && record._tag !== "Evaluated") return undefined
   const named = Object.entries(record.metrics).filter(([name]) => name !== "step" && name !== "segment")
@@ -32,7 +31,7 @@ export const metrics = (record: RunRecord.RunRecord): string | undefined => {
 }
 
 /**
- * A line of `checkpoints.jsonl`. `batch` is the number of finished iterations and so the next one's index.
+ * A line of `checkpoints.jsonl`. `batch` is the number of finished iterations, which is the next iteration's index.
  *
  * @see tinker-cookbook `CheckpointRecord`
  */
@@ -41,7 +40,7 @@ export const checkpoint = (record: RunRecord.RunRecord): string | undefined =>
     name: record.name,
     batch: record.iteration,
     state_path: record.statePath,
-    // The cookbook leaves out absent fields.
+    // The cookbook omits absent fields.
     ...(record.samplerPath === null ? {} : { sampler_path: record.samplerPath }),
     ...(record.kind === "final" ? { final: true } : {}),
     ...(record.kind === "rolling" ? { rolling: true } : {}),

@@ -1,4 +1,4 @@
-/** Files that follow from the current records of a run: they are rebuilt where they differ, and never read back. */
+/** Files derived from a run's records. They are rewritten if they differ and are never read back. */
 import type { RunRecord } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -15,7 +15,7 @@ interface Line {
   readonly text: string
 }
 
-/** The content that a file of lines should have. */
+/** The expected content of a file of lines. */
 const lineFile = (file: string, lineOf: (record: RunRecord.RunRecord) => string | undefined) => {
   const lines: Array<Line> = []
   return {
@@ -24,7 +24,7 @@ const lineFile = (file: string, lineOf: (record: RunRecord.RunRecord) => string 
     forgetAfter: (sequence: number) => {
       while ((lines.at(-1)?.sequence ?? -1) > sequence) lines.pop()
     },
-    /** Adds a record; returns the text that it adds, which is empty where it adds no line. */
+    /** Adds a record. Returns the text to append, which is empty if the record adds no line. */
     include: (record: RunRecord.RunRecord) => {
       const line = lineOf(record)
       if (line === undefined) return ""
@@ -37,7 +37,7 @@ const lineFile = (file: string, lineOf: (record: RunRecord.RunRecord) => string 
 
 const encode = (text: string) => new TextEncoder().encode(text)
 
-/** Replaces a file where it differs. */
+/** Replaces a file if its content differs. */
 const makeEqual = Effect.fnUntraced(function*(file: string, content: string) {
   const fs = yield* FileSystem.FileSystem
   const found = (yield* fs.exists(file)) ? yield* fs.readFileString(file) : ""
@@ -50,8 +50,8 @@ const append = Effect.fnUntraced(function*(file: string, text: string) {
 })
 
 /**
- * The projections of a run. A file that cannot be written causes a warning only, because the records have everything: it is repaired with
- * the next record, or when the run is opened again.
+ * Maintains a run's derived files. A failed write only logs a warning, since the records contain everything; the file is repaired with the
+ * next record or when the run is next opened.
  */
 export const make = Effect.fnUntraced(function*(folder: RunFolder) {
   const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
@@ -65,7 +65,7 @@ export const make = Effect.fnUntraced(function*(folder: RunFolder) {
       return Effect.logWarning(`${FileFailure.describe(file, error)}; it is rebuilt from the records later`)
     })
 
-  /** Adds a record; returns the text that it adds to each file. */
+  /** Adds a record. Returns the text to append to each file. */
   const include = (record: RunRecord.RunRecord) => {
     if (record._tag === "Opened") {
       config = Projection.config(record)
@@ -74,14 +74,14 @@ export const make = Effect.fnUntraced(function*(folder: RunFolder) {
     return files.map(({ file, include }) => [file, include(record)] as const)
   }
 
-  /** Makes every file equal to the records. */
+  /** Makes every file match the records. */
   const settle = Effect.suspend(() => {
     isBehind = false
     const contents = [[folder.config, config] as const, ...files.map(({ content, file }) => [file, content()] as const)]
     return Effect.forEach(contents, ([file, content]) => warned(file)(makeEqual(file, content)), { discard: true })
   }).pipe(Effect.provideContext(context))
 
-  /** Writes the lines that a new record adds. */
+  /** Appends a new record's lines. */
   const add = (record: RunRecord.RunRecord) =>
     Effect.suspend(() => {
       const added = include(record)

@@ -1,4 +1,4 @@
-/** The file of a run's records: one record per line, in the order of their sequence numbers, each with a sum (see `Checksum`). */
+/** The file of a run's records: one record per line, in sequence-number order, each with a checksum (see `Checksum`). */
 import { type RunRecord, RunStore } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -8,20 +8,20 @@ import * as LineFile from "./LineFile.ts"
 import * as RecordLines from "./RecordLines.ts"
 import * as RunFolder from "./RunFolder.ts"
 
-/** A place in the file. */
+/** A position in the file, which advances while reading. */
 export interface Cursor extends RecordLines.Place {
   /** Bytes before it. */
   offset: number
 }
 
-/** The start of a file. Its lines have sums if the run's format says so; otherwise the first line decides. */
+/** The start of a file. Its lines have checksums if `isSummed`; otherwise the first line decides. */
 export const begin = (run: string, file: string, isSummed: boolean): Cursor => ({
   ...RecordLines.start(run, file),
   offset: 0,
   isSummed: isSummed ? true : undefined
 })
 
-/** Fails where the file is shorter than the part that was read already. */
+/** Fails if the file is shorter than the part that has been read. */
 const checkLength = Effect.fnUntraced(function*(run: string, file: string, length: number) {
   const fs = yield* FileSystem.FileSystem
   if (LineFile.sizeOf(yield* fs.stat(file)) >= length) return
@@ -29,7 +29,7 @@ const checkLength = Effect.fnUntraced(function*(run: string, file: string, lengt
   return yield* new RunStore.RunError({ run, detail })
 })
 
-/** The records from the cursor to the current end of the file; a torn last line is left for later. */
+/** The records from the cursor to the current end of the file. An incomplete last line is left for the next read. */
 const rest = (cursor: Cursor, handle: FileSystem.File, after: number) => {
   const { file, run } = cursor
   const batch = Effect.gen(function*() {
@@ -43,8 +43,8 @@ const rest = (cursor: Cursor, handle: FileSystem.File, after: number) => {
 }
 
 /**
- * Records with a sequence number above `after`, from a cursor at the start of the file: those written so far at the first of the
- * `moments`, then at every further moment those written since. Ends with the moments.
+ * Records with a sequence number above `after`. The cursor must be at the start of the file. The first element of `moments` triggers
+ * reading all existing records, and each further element the records written since. The stream ends with `moments`.
  */
 export const follow = (
   cursor: Cursor,
@@ -59,5 +59,5 @@ export const follow = (
     }).pipe(RunFolder.naming(cursor.run, cursor.file))
   )
 
-/** The records written so far; the cursor is then at their end. */
+/** The existing records. Afterwards the cursor is at their end. */
 export const read = (cursor: Cursor) => follow(cursor, -1, Stream.succeed(undefined))

@@ -1,6 +1,6 @@
 /**
- * The lines in which a run's records are stored, in a file or a database: one record each, in the order of their sequence numbers, each with
- * a sum (see `Checksum`).
+ * Encodes and decodes the lines in which a run's records are stored, in a file or a database. There is one record per line, in
+ * sequence-number order, each with a checksum (see `Checksum`).
  *
  * @example
  * const sum = RecordLines.payloadSum(`{"trajectories":[]}`)
@@ -13,12 +13,12 @@ import * as Checksum from "./Checksum.ts"
 import * as LineFile from "./LineFile.ts"
 import * as RunFolder from "./RunFolder.ts"
 
-/** The format of the lines that this version writes. */
+/** The version of the line format that this release writes. */
 export const format = RunFolder.format
 
 const decodeJson = Schema.decodeUnknownResult(RunRecord.codec)
 
-/** Parsing apart from decoding takes a fifth less time than `Schema.fromJsonString`, and there may be 100,000 lines. */
+/** Separate parsing and decoding is a fifth faster than `Schema.fromJsonString`, which matters for 100,000 lines. */
 const parse = (line: string) =>
   Result.try({ try: (): unknown => JSON.parse(line), catch: () => ({ message: "not JSON" }) })
 
@@ -26,7 +26,7 @@ const hasTag = Schema.is(Schema.Struct({ _tag: Schema.String }))
 
 const kinds = Object.keys(RunRecord.guards)
 
-/** Another kind is one of a later version, or of no version: what each kind would need says nothing then. */
+/** Describes an invalid record. For an unknown kind, which may come from a later version, it reports the kind instead of missing fields. */
 const describe = (value: unknown, message: string) =>
   hasTag(value) && !kinds.includes(value._tag)
     ? `its _tag is ${JSON.stringify(value._tag.slice(0, 40))}, expected one of ${kinds.join(", ")}`
@@ -40,20 +40,20 @@ const decode = (line: string) =>
 
 const shownCharacters = 200
 
-/** A place between lines, which advances with reading. */
+/** A position between lines, which advances while reading. */
 export interface Place {
   readonly run: string
-  /** Where the lines are, for messages. */
+  /** The source of the lines, for messages. */
   readonly file: string
-  /** Lines before this one, and so the sequence number of the next record. */
+  /** The number of preceding lines, which is the next record's sequence number. */
   index: number
   /** The sum of those lines. */
   sum: string
-  /** Whether lines have sums; undefined until the first line decides it. */
+  /** Whether lines have checksums; undefined until the first line decides. */
   isSummed: boolean | undefined
 }
 
-/** The place before the first line. */
+/** The position before the first line. */
 export const start = (run: string, file: string): Place => ({
   run,
   file,
@@ -62,23 +62,23 @@ export const start = (run: string, file: string): Place => ({
   isSummed: true
 })
 
-/** The line of a record, after lines with the sum `before`, and the sum of them all. */
+/** A record's line with its checksum, if the lines before it have the checksum `before`. */
 export const seal = (record: RunRecord.RunRecord, before: string): Checksum.Sealed =>
   Checksum.seal(LineFile.stringify(record), before)
 
-/** The sum at the end of a line. */
+/** The checksum at the end of a line, or the start value if it has none. */
 export const sumOf = (line: string): string => Checksum.read(line) ?? Checksum.start
 
-/** The sum of a payload, by which it is known again. */
+/** A payload's checksum, which identifies its content. */
 export const payloadSum = (payload: string): string => Checksum.of(payload)
 
-/** Fails where a payload's text cannot be stored as one line. */
+/** Fails if a payload's text cannot be stored as one line. */
 export const checkPayload = (run: string, payload: string): Effect.Effect<void, RunStore.RunError> =>
   payload.includes("\n")
     ? Effect.fail(new RunStore.RunError({ run, detail: "a payload has a line break, expected JSON on one line" }))
     : Effect.void
 
-/** The damage of a line's bytes. */
+/** Describes how a line is damaged; undefined if it is intact. */
 const damage = (line: string, before: string, isSummed: boolean) => {
   const found = Checksum.read(line)
   if (!isSummed) return found === undefined ? undefined : "has a checksum, but the lines before it have none"
@@ -93,7 +93,7 @@ const advice = (index: number) =>
   `restore the file from a copy, ${index === 0 ? "" : `keep its first ${index} lines alone to go on from there, `}` +
   "or choose another run directory"
 
-/** The record of a line, or what is wrong with the line. */
+/** A line's record, or a description of what is wrong with the line. */
 const recordOf = (
   line: string,
   { index, sum }: Place,
@@ -109,13 +109,13 @@ const recordOf = (
     : Result.fail(`has sequence ${sequence}, expected ${index} (a line was added or removed)`)
 }
 
-/** Moves the cursor past a line. */
+/** Moves the position past a line. */
 const pass = (cursor: Place, line: string) => {
   cursor.index++
   cursor.sum = Checksum.read(line) ?? cursor.sum
 }
 
-/** The records of the next lines, of those after the sequence number `after`; earlier lines are not looked at. */
+/** Decodes the next lines. Skips lines whose sequence number is not above `after`, without checking them. */
 export const decodeLines = Effect.fnUntraced(function*(cursor: Place, lines: ReadonlyArray<string>, after: number) {
   const records: Array<RunRecord.RunRecord> = []
   for (const line of lines) {

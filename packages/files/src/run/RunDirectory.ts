@@ -1,6 +1,6 @@
 /**
- * A run in a directory. `records.jsonl` and `payloads.jsonl` hold the run; `config.json`, `metrics.jsonl` and `checkpoints.jsonl` are
- * derived from them for other tools.
+ * Stores a run in a directory. `records.jsonl` and `payloads.jsonl` hold the run; `config.json`, `metrics.jsonl` and `checkpoints.jsonl`
+ * are derived from them for other tools.
  */
 import { type RunRecord, RunStore } from "@effect-rl/core"
 import * as Clock from "effect/Clock"
@@ -22,7 +22,7 @@ import * as RunFolder from "./RunFolder.ts"
 
 type Files = FileSystem.FileSystem | Path.Path
 
-/** When a reader that has come to the cursor looks for new records. */
+/** The moments at which a reader looks for new records after the cursor. */
 type Moments = (cursor: RecordFile.Cursor) => Stream.Stream<unknown>
 
 /** Reads the files of a run. */
@@ -48,7 +48,7 @@ const reader = Effect.fnUntraced(
 
 const endOf = ({ payload }: RunRecord.RunRecord) => payload === undefined ? 0 : payload.offset + payload.length + 1
 
-/** The state from which the stamp of the next record is made, and its checksum. */
+/** The state that determines the next record's stamp and checksum. */
 interface State {
   next: number
   segment: number
@@ -56,8 +56,8 @@ interface State {
 }
 
 /**
- * Appends a record: first its payload, then the record, then the lines for other tools. The append fails where the record cannot be
- * written, and then leaves no trace except an unused payload.
+ * Appends a record: first its payload, then the record, then the lines for other tools. If the record cannot be written, the append fails
+ * and leaves nothing but an unused payload.
  */
 const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder, found: RunFolder.Found) {
   const { payloads: payloadsFile, records: recordsFile, run } = folder
@@ -131,7 +131,7 @@ const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder, found: R
 
 const lockOf = (run: string) => Effect.map(Path.Path, ({ join }) => join(run, "lock"))
 
-/** Node calls a parent missing, which it would make, where the file system is read-only. */
+/** Creates the directory. On a read-only file system, Node reports a missing parent instead of the real cause. */
 const create = Effect.fnUntraced(function*(run: string) {
   const fs = yield* FileSystem.FileSystem
   yield* Effect.mapError(fs.makeDirectory(run, { recursive: true }), (error) =>
@@ -143,7 +143,7 @@ const create = Effect.fnUntraced(function*(run: string) {
       : error)
 }, (effect, run) => RunFolder.naming(run)(effect))
 
-/** Opens the run for writing, with this process as its only writer until the scope closes. */
+/** Opens the run for writing. This process is the only writer until the scope closes. */
 const hold = Effect.fnUntraced(function*(run: string) {
   yield* create(run)
   yield* Effect.mapError(
@@ -161,17 +161,16 @@ const make = Effect.fnUntraced(function*(run: string) {
 })
 
 /**
- * The run in a directory, which is created if it does not exist, with this process as its only writer until the scope closes.
- *
- * Opening it cuts a line that a crash has torn and rebuilds the files for other tools. A line elsewhere that is broken, or is not the one
- * that was written there, a directory of another format and lost records are errors.
+ * The run in a directory, which is created if necessary. This process is its only writer until the scope closes. Opening removes an
+ * incomplete last line and rebuilds the files for other tools. It fails if any other line is damaged or out of place, if the directory has
+ * another format, or if its records are lost.
  */
 export const layer = (run: string): Layer.Layer<RunStore.RunStore, RunStore.RunError, Files> =>
   Layer.effect(RunStore.RunStore, make(run))
 
 const pollInterval = "100 millis"
 
-/** The size of a file again and again; undefined while it cannot be told, which a reader of the file then explains. */
+/** Emits a file's size repeatedly; undefined if it cannot be determined, in which case reading the file reports the cause. */
 const sizes = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const size = Effect.orElseSucceed(Effect.map(fs.stat(file), LineFile.sizeOf), () => undefined)
@@ -192,7 +191,7 @@ const find = Effect.fnUntraced(
 )
 
 /**
- * Reads the run in a directory, which another process may be writing. Nothing is changed.
+ * Opens the run in a directory for reading, without changing anything. Another process may be writing the run.
  *
  * @example
  * const rewards = RunDirectory.open("runs/first").pipe(
@@ -207,12 +206,12 @@ export const open = Effect.fn("RunDirectory.open")(function*(run: string) {
   return yield* reader(folder, isSummed, whereSizeDiffers(yield* sizes(folder.records)))
 })
 
-/** Batches of new records that wait for a slow follower, who reads those that it misses from the file. */
+/** Batches that are buffered for a slow follower, which reads missed records from the file instead. */
 const mostBatches = 16
 
 /**
- * As `open`, for many who follow the run: new records are looked for, read and decoded once for all of them, until the scope closes.
- * Records that were written before are decoded for each.
+ * Like `open`, but for many followers: new records are detected, read and decoded once for all of them, until the scope closes. Older
+ * records are decoded for each follower.
  *
  * @example
  * const twice = RunDirectory.openShared("runs/first").pipe(
@@ -230,7 +229,7 @@ export const openShared = Effect.fn("RunDirectory.openShared")(function*(run: st
   const added = RecordFile.follow(cursor, cursor.index - 1, moments(cursor)).pipe(
     Stream.mapArray((records) => [records])
   )
-  // Whoever comes later begins with the newest batch, by which it sees what it has missed.
+  // A late subscriber starts with the newest batch, so it can tell which records it missed.
   const shared = yield* Stream.broadcast(added, { capacity: mostBatches, strategy: "sliding", replay: 1 })
 
   const follow = (after: number) =>
@@ -261,18 +260,21 @@ export const openShared = Effect.fn("RunDirectory.openShared")(function*(run: st
   return { ...(yield* reader(folder, isSummed, moments)), follow }
 })
 
-/** Whether a process has the run open for writing, according to its lock. A run that has not ended and that no process holds was killed. */
+/**
+ * Whether a process has the run open for writing, according to its lock. If a run has not ended and no process holds it, its process was
+ * killed.
+ */
 export const isHeld: (run: string) => Effect.Effect<boolean, never, Files> = (run) =>
   Effect.flatMap(lockOf(run), FileLock.isHeld)
 
-/** The newest record of a copy is not the original's. */
+/** Whether a copy's newest record differs from the original's record with the same number. */
 const isAnother = (copied: RunRecord.RunRecord, original: RunRecord.RunRecord | undefined) =>
   original === undefined || original.at !== copied.at || original._tag !== copied._tag
 
 /**
- * Copies a run that is stored elsewhere into a directory, which other commands then read like any other: first what the directory lacks,
- * then each new record as it is written; never ends. Emits the records that it adds. This process is the directory's only writer meanwhile.
- * Fails where the directory holds another run.
+ * Copies a run that is stored elsewhere into a directory, so that other commands can read it: first the records that the directory lacks,
+ * then each new record as it is written. Emits the added records and never ends. Meanwhile this process is the directory's only writer.
+ * Fails if the directory holds another run.
  *
  * @example
  * const copied = RunDatabase.open("sums").pipe(

@@ -1,4 +1,4 @@
-/** The files of a run directory, and whether this version can read them. */
+/** The paths in a run directory, and checks of whether this version can read it. */
 import { RunStore } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -9,16 +9,16 @@ import * as Schema from "effect/Schema"
 import * as FileFailure from "../file/FileFailure.ts"
 import * as LineFile from "./LineFile.ts"
 
-/** The format of run directories that this version writes: groups have origin, task, scores and messages in fields of their own. */
+/** The version of the run directory format that this release writes. Groups have separate fields for origin, task, scores and messages. */
 export const format = 4
 
-/** The first format in which each record and each payload has a checksum. */
+/** The first version in which records and payloads have checksums. */
 const firstSummed = 3
 
-/** The oldest format that this version reads; only its own can be resumed. */
+/** The oldest version that this release reads. Only runs of the current version can be resumed. */
 const oldest = 2
 
-/** Turns a failure of the file system into a `RunError` that names the file, or says "it" of the directory. */
+/** Converts a file system failure to a `RunError` that names the file, or says "it" for the directory itself. */
 export const naming =
   (run: string, file = "it") => <A, R>(effect: Effect.Effect<A, PlatformError | RunStore.RunError, R>) =>
     Effect.mapError(
@@ -27,7 +27,7 @@ export const naming =
         error._tag === "RunError" ? error : new RunStore.RunError({ run, detail: FileFailure.describe(file, error) })
     )
 
-/** A run directory by its path, with the paths of its files. */
+/** The paths of a run directory and of its files. */
 export interface RunFolder {
   readonly run: string
   readonly records: string
@@ -59,7 +59,7 @@ const bytesIn = Effect.fnUntraced(function*(file: string) {
   return (yield* fs.exists(file)) ? LineFile.sizeOf(yield* fs.stat(file)) : 0
 })
 
-/** The format that `config.json` names; undefined where the file is missing or broken, because it is rebuilt from the records. */
+/** The version in `config.json`. None if the file is missing or broken, since it can be rebuilt from the records. */
 const formatOf = Effect.fnUntraced(function*({ config }: RunFolder) {
   const fs = yield* FileSystem.FileSystem
   if (!(yield* fs.exists(config))) return Option.none<number>()
@@ -74,16 +74,16 @@ const wrongFormat = ({ config }: RunFolder, found: number): string | undefined =
     : `${difference}: the run was written by an earlier effect-rl, whose format is no longer read. Choose another run directory`
 }
 
-/** The contents of a run directory. */
+/** What `check` found in a run directory. */
 export interface Found {
   readonly hasRecords: boolean
-  /** Whether the directory says that its records have checksums; its records tell where it does not say. */
+  /** Whether `config.json` implies that records have checksums. If not, the records decide. */
   readonly isSummed: boolean
-  /** The format before this version's that the directory names, if it does. */
+  /** The version in `config.json` if it is older than the current one. */
   readonly earlier: number | undefined
 }
 
-/** Fails where the directory has another format, or has lost its records. */
+/** Fails if the directory has an unreadable format or has lost its records. */
 export const check = Effect.fnUntraced(function*(folder: RunFolder) {
   const { run } = folder
   const named = yield* formatOf(folder)
@@ -105,8 +105,8 @@ export const check = Effect.fnUntraced(function*(folder: RunFolder) {
 })
 
 /**
- * Why a run cannot be resumed: records without checksums might have changed on disk, and what an earlier version wrote of groups does not
- * say all that a resumed run compares. The records decide whether they have checksums.
+ * Fails if a run cannot be resumed. Records without checksums might have changed on disk, and earlier versions store groups without
+ * everything that a resumed run compares. Whether there are checksums is read from the records.
  */
 export const resumable = (
   { run }: RunFolder,

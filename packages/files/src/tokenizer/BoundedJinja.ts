@@ -1,15 +1,15 @@
-/** An interpreter of Jinja with bounded work, because the template of an untrusted model may loop for ever. */
+/** A Jinja interpreter with a work limit, because an untrusted model's template may loop forever. */
 import { type Environment, Interpreter, type parse } from "@huggingface/jinja"
 import * as Predicate from "effect/Predicate"
 
-/** Units of about 100 ns. A template of 300 lines takes some hundred for each message. */
+/** The work limit, in units of about 100 ns. A template of 300 lines takes a few hundred units per message. */
 const mostWork = 20_000_000
 
-/** The cost of an element of a list, and the number of characters that cost a unit. */
+/** The work per list element, and the number of characters per unit of work. */
 const perElement = 10
 const charactersPerUnit = 32
 
-/** How much of a value its user reads: nothing, its elements, or everything inside of them. */
+/** How much of a value a statement reads: nothing, its elements, or everything inside it. */
 type Reach = "none" | "elements" | "everything"
 
 const elementsOf = (value: unknown): ReadonlyArray<unknown> => {
@@ -17,7 +17,7 @@ const elementsOf = (value: unknown): ReadonlyArray<unknown> => {
   return value instanceof Map ? [...value.values()] : []
 }
 
-/** The size of a value of the interpreter, or as much of it as exceeds `left`. */
+/** The size of an interpreter value. Counting stops once it exceeds `left`. */
 const sizeOf = (wrapped: unknown, reach: Reach, left: number): number => {
   if (reach === "none" || !Predicate.hasProperty(wrapped, "value")) return 0
   const { value } = wrapped
@@ -32,7 +32,7 @@ const sizeOf = (wrapped: unknown, reach: Reach, left: number): number => {
   return size
 }
 
-/** The parts of a statement whose values it does not read as a whole: `messages` in `messages[0]` and `for … in messages`. */
+/** The parts of a statement whose values are not read completely, such as `messages` in `messages[0]` and `for … in messages`. */
 const partsOf = (node: unknown): ReadonlyArray<readonly [part: unknown, reach: Reach]> => {
   if (!Predicate.hasProperty(node, "type")) return []
   if (node.type === "MemberExpression" && "object" in node) return [[node.object, "none"]]
@@ -48,7 +48,7 @@ const partsOf = (node: unknown): ReadonlyArray<readonly [part: unknown, reach: R
   return []
 }
 
-/** Spends work, and throws where none is left. */
+/** A work budget; `spend` throws once it is used up. */
 const budget = () => {
   let left = mostWork
   return {
@@ -61,8 +61,8 @@ const budget = () => {
 }
 
 /**
- * The text that a template writes. Throws where it needs more work than any conversation does, even one of ten thousand messages. The
- * count is the same on every machine.
+ * Renders a template. Throws if it needs more work than any conversation does, even one with ten thousand messages. The count is the same
+ * on every machine.
  */
 export const run = (program: ReturnType<typeof parse>, environment: Environment): string => {
   const interpreter = new Interpreter(environment)

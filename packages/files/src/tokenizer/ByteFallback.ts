@@ -1,13 +1,13 @@
-/** Decoding of SentencePiece vocabularies, whose unknown characters are bytes written as `<0xNN>`. */
+/** Decodes SentencePiece vocabularies with byte fallback, which write unknown characters as bytes `<0xNN>`. */
 import * as Schema from "effect/Schema"
 
-/** The decoding of a vocabulary's pieces. */
+/** How a vocabulary's tokens are decoded. */
 export interface ByteFallback {
-  /** The text of each token, with spaces for `▁`; undefined for ids without a token. */
+  /** The text of each token, with spaces instead of `▁`; undefined for ids without a token. */
   readonly pieces: ReadonlyArray<string | undefined>
-  /** The byte of each token that stands for one. */
+  /** The byte of each byte token, by id. */
   readonly bytes: ReadonlyMap<number, number>
-  /** Spaces dropped at the beginning of a text. */
+  /** The number of spaces to drop at the start of a text. */
   readonly stripped: number
 }
 
@@ -30,7 +30,7 @@ const Decoder = Schema.Struct({
   decoders: Schema.Union([Schema.Tuple([Replace, Fallback, Fuse]), Schema.Tuple([Replace, Fallback, Fuse, Strip])])
 })
 
-/** The decoding that a tokenizer definition describes; undefined where its decoder is of another kind. */
+/** The decoding that a tokenizer definition describes; undefined if its decoder is of another kind. */
 export const make = (decoder: unknown, vocabulary: ReadonlyArray<string | undefined>): ByteFallback | undefined => {
   if (!Schema.is(Decoder)(decoder)) return undefined
   const bytes = new Map(vocabulary.flatMap((token, id) => {
@@ -44,19 +44,19 @@ export const make = (decoder: unknown, vocabulary: ReadonlyArray<string | undefi
   }
 }
 
-/** The text of bytes; where together they are not UTF-8, each byte is U+FFFD. */
+/** Decodes bytes as UTF-8. If they are invalid, every byte becomes U+FFFD. */
 const textOf = (bytes: ReadonlyArray<number>): string => {
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes))
   return text.includes("\ufffd") && !isWritten(text, bytes) ? "\ufffd".repeat(bytes.length) : text
 }
 
-/** Whether a U+FFFD in the text is encoded in the bytes, rather than a sign that they are invalid. */
+/** Whether U+FFFD in the text comes from the bytes themselves and not from invalid UTF-8. */
 const isWritten = (text: string, bytes: ReadonlyArray<number>) => {
   const written = new TextEncoder().encode(text)
   return written.length === bytes.length && bytes.every((byte, index) => byte === written[index])
 }
 
-/** The text of tokens; ids without a token have no text. */
+/** The text of tokens. Ids without a token have no text. */
 export const decode = ({ bytes, pieces, stripped }: ByteFallback, tokens: ArrayLike<number>): string => {
   const parts: Array<string> = []
   let run: Array<number> = []

@@ -1,9 +1,9 @@
-/** Vocabularies whose entries are bytes, written in the byte-level alphabet of GPT-2. */
+/** Byte-level vocabularies, whose entries are bytes written in GPT-2's alphabet. */
 
 const isPrintable = (byte: number) =>
   (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || (byte >= 0xae && byte <= 0xff)
 
-/** Byte of each character: printable Latin-1 stands for itself, the other 68 bytes follow from U+0100 in order. */
+/** The byte for each character: printable Latin-1 characters represent themselves, and the other 68 bytes follow in order from U+0100. */
 const byteOfCharacter: ReadonlyMap<number, number> = (() => {
   const bytes = new Map<number, number>()
   let shifted = 0x100
@@ -15,17 +15,17 @@ const characterOfByte: ReadonlyMap<number, string> = new Map(
   Array.from(byteOfCharacter, ([character, byte]) => [byte, String.fromCharCode(character)])
 )
 
-/** Writes bytes in the alphabet; the input has a character below U+0100 for each byte. */
+/** Writes bytes in the alphabet. The input has one character below U+0100 per byte. */
 export const encodeBytes = (latin1: string): string =>
   Array.from(latin1, (byte) => characterOfByte.get(byte.charCodeAt(0)) ?? "").join("")
 
-/** The bytes of all tokens one after the other: those of token t are from `offsets[t]` to `offsets[t + 1]`. */
+/** The bytes of all tokens, concatenated. Token t has the bytes from `offsets[t]` to `offsets[t + 1]` (exclusive). */
 export interface TokenBytes {
   readonly bytes: Uint8Array
   readonly offsets: Uint32Array
 }
 
-/** @param vocabulary text by id, with holes; a token that `isText` is plain text, not byte-level. */
+/** The bytes of a vocabulary's tokens. `vocabulary` is indexed by id and may have holes; the texts of `isText` ids are not byte-level. */
 export const tokenBytes = (
   vocabulary: ReadonlyArray<string | undefined>,
   isText: (id: number) => boolean
@@ -46,11 +46,11 @@ export const tokenBytes = (
 export const bytesOfToken = ({ bytes, offsets }: TokenBytes, token: number): Uint8Array =>
   bytes.subarray(offsets[token] ?? bytes.length, offsets[token + 1] ?? bytes.length)
 
-/** Keeps nothing between texts. Making one takes longer than reading most texts. */
+/** Shared, since creating a decoder takes longer than decoding most texts. It keeps no state between texts. */
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
 
 /**
- * The text of the tokens' joined bytes; invalid UTF-8, such as a character cut in two, becomes U+FFFD.
+ * Decodes the concatenated bytes of the tokens. Invalid UTF-8, such as half a character, becomes U+FFFD.
  *
  * @example
  * const table = ByteLevel.tokenBytes(["a", "b", "Ġc"], () => true)

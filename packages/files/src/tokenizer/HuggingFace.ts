@@ -1,4 +1,4 @@
-/** Tokenizers by the name of a model on the hub, or by a folder. */
+/** Loads tokenizers by a Hub model's name or from a folder. */
 import { Tokenizer } from "@effect-rl/core/renderers"
 import * as Cache from "effect/Cache"
 import * as Duration from "effect/Duration"
@@ -21,13 +21,13 @@ const refused = (id: string) => (error: HubError) =>
     })
   )
 
-/** A model's name, with `@revision` where it is not `main`. */
+/** Parses a model's name, with an optional `@revision`; default revision `main`. */
 const repositoryOf = (id: string) => {
   const [name = "", revision] = id.split("@", 2)
   return Repository.model(name, revision)
 }
 
-/** Loads the tokenizer of a repository, whose files are in one folder of the cache. The configuration and the template may be missing. */
+/** Loads a repository's tokenizer. Its files share one cache folder. The configuration and the template are optional. */
 const fromHub = Effect.fnUntraced(function*(id: string) {
   const hub = yield* Hub
   const path = yield* Path.Path
@@ -62,12 +62,12 @@ const make = Effect.gen(function*() {
   })
 })
 
-/** Loads each tokenizer once: from the folder of that name if there is one, otherwise from the hub or its cache. */
+/** Loads each tokenizer once: from the folder with that name if there is one, otherwise from the Hub or its cache. */
 export const layerNoDeps: Layer.Layer<Tokenizer.Tokenizers, never, Hub | FileSystem.FileSystem | Path.Path> = Layer
   .effect(Tokenizer.Tokenizers, make)
 
 /**
- * As `layerNoDeps`, with the hub that the environment configures.
+ * `layerNoDeps` with the Hub that the environment configures.
  *
  * @example
  * const ids = Tokenizer.Tokenizers.use(({ load }) => load("Qwen/Qwen3-8B")).pipe(

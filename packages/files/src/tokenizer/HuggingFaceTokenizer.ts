@@ -1,4 +1,4 @@
-/** Tokenizers of the Hugging Face format: `tokenizer.json` beside an optional `tokenizer_config.json`. */
+/** Tokenizers in Hugging Face format: `tokenizer.json` with an optional `tokenizer_config.json`. */
 import { Tokenizer } from "@effect-rl/core/renderers"
 import { Tokenizer as Implementation } from "@huggingface/tokenizers"
 import * as Effect from "effect/Effect"
@@ -21,17 +21,17 @@ import {
   tokenText
 } from "./TokenizerDefinition.ts"
 
-/** A tokenizer that also knows the bytes of each of its tokens. */
+/** A tokenizer that can also give the bytes of each token. */
 export interface HuggingFaceTokenizer extends Tokenizer.Tokenizer {
-  /** Undefined where tokens do not stand for bytes: only byte-level vocabularies do. */
+  /** Undefined if the vocabulary is not byte-level, so its tokens do not stand for bytes. */
   readonly tokenBytes: ByteLevel.TokenBytes | undefined
-  /** The ids of tokens beside the vocabulary of texts, such as the end of a message. */
+  /** The ids of added tokens, which are not part of the text vocabulary, such as an end-of-message token. */
   readonly addedTokens: ReadonlyArray<number>
   /** Decodes tokens as they arrive. */
   readonly incrementalDecoder: () => IncrementalDecoder.IncrementalDecoder
 }
 
-/** Reads special tokens in a text as plain text. Shares the large tables of `full`. */
+/** Encodes special tokens in a text as plain text. Shares the large tables of `full`. */
 const makeSplitting = (definition: TokenizerDefinition, full: Implementation): Implementation => {
   const splitting = new Implementation({
     ...definition,
@@ -42,7 +42,7 @@ const makeSplitting = (definition: TokenizerDefinition, full: Implementation): I
   return splitting
 }
 
-/** Half of a surrogate pair reads as U+FFFD, as in Rust. */
+/** Replaces unpaired surrogates with U+FFFD, as Rust does. */
 const wellFormed = (text: string) => text.replace(/\p{Surrogate}/gu, "\ufffd")
 
 const makeTokenBytes = (definition: TokenizerDefinition, full: Implementation) => {
@@ -89,10 +89,10 @@ const make = (definition: TokenizerDefinition, config: TokenizerConfig): Hugging
 
 const fileNames = { tokenizer: "tokenizer.json", config: "tokenizer_config.json" }
 
-/** Newer models have their template in a file of its own, not in the configuration. */
+/** The template file of newer models, which do not include the template in the configuration. */
 export const templateFile = "chat_template.jinja"
 
-/** File of a vocabulary in tiktoken's form, where a folder has no `tokenizer.json`. */
+/** A vocabulary file in tiktoken format, used if a folder has no `tokenizer.json`. */
 export const rankFile = "tiktoken.model"
 
 const invalid = (id: string, file: string, cause: unknown) =>
@@ -130,7 +130,7 @@ const build = Effect.fnUntraced(function*(id: string, files: typeof fileNames, t
 })
 
 /**
- * A tokenizer from the parsed content of `tokenizer.json` and `tokenizer_config.json`. Without a configuration the tokenizer has no
+ * Creates a tokenizer from the parsed contents of `tokenizer.json` and `tokenizer_config.json`. Without the latter the tokenizer has no
  * `bosToken` and no `eosTokenId`.
  */
 export const fromJson = (
@@ -151,7 +151,7 @@ const readText = Effect.fnUntraced(function*(id: string, file: string) {
 const readJson = (id: string, file: string) =>
   Effect.flatMap(readText(id, file), (text) => decodePart(Schema.fromJsonString(Schema.Unknown), id, file, text))
 
-/** The configuration beside a rank file, which has the special tokens by id. */
+/** The configuration that accompanies a rank file and lists the special tokens by id. */
 const RankConfig = Schema.Struct({
   added_tokens_decoder: Schema.Record(Schema.String, Schema.Struct({ content: Schema.String }))
 })
@@ -168,8 +168,8 @@ const fromRankFile = Effect.fnUntraced(function*(id: string, files: typeof fileN
 })
 
 /**
- * A tokenizer from `tokenizer.json` in a folder and, if present, `tokenizer_config.json` and `chat_template.jinja`. A folder that has
- * `tiktoken.model` in place of `tokenizer.json` is read with the pattern of Kimi K2 and the special tokens of its configuration.
+ * Loads a tokenizer from `tokenizer.json` in a folder, with `tokenizer_config.json` and `chat_template.jinja` if present. A folder with
+ * `tiktoken.model` instead of `tokenizer.json` is read with Kimi K2's split pattern and the special tokens in its configuration.
  *
  * @example
  * const text = Effect.map(HuggingFaceTokenizer.fromFolder("models/SmolLM2"), (tokenizer) => tokenizer.decode([12, 55]))

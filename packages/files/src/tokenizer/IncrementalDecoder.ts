@@ -1,21 +1,21 @@
-/** Text of tokens as they arrive. */
+/** Decodes tokens to text as they arrive. */
 import * as ByteFallback from "./ByteFallback.ts"
 import * as ByteLevel from "./ByteLevel.ts"
 
 /**
- * The joined texts of all pushes and of `flush` are the text of all tokens together.
+ * Decodes tokens piece by piece. The results of all pushes and of `flush` add up to the text of all tokens.
  *
  * @example
  * const shown = (decoder: IncrementalDecoder.IncrementalDecoder) => decoder.push([12]) + decoder.push([55]) + decoder.flush()
  */
 export interface IncrementalDecoder {
-  /** Text that no later token can change; a character whose bytes are not complete yet is held back. */
+  /** Adds tokens and returns the text that later tokens cannot change. Bytes of an incomplete character are held back. */
   readonly push: (tokens: ArrayLike<number>) => string
-  /** The text that is still held back at the end. */
+  /** Returns the text that is still held back. Call it after the last token. */
   readonly flush: () => string
 }
 
-/** A decoder for vocabularies of bytes. */
+/** A decoder for byte-level vocabularies. */
 export const fromTokenBytes = (table: ByteLevel.TokenBytes): IncrementalDecoder => {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
   return {
@@ -25,7 +25,7 @@ export const fromTokenBytes = (table: ByteLevel.TokenBytes): IncrementalDecoder 
   }
 }
 
-/** A decoder for vocabularies of pieces and bytes: bytes are held back up to the next piece. */
+/** A decoder for vocabularies with byte fallback. It holds bytes back until the next piece. */
 export const fromByteFallback = (fallback: ByteFallback.ByteFallback): IncrementalDecoder => {
   let pending: Array<number> = []
   let isAtStart = true
@@ -50,7 +50,7 @@ export const fromByteFallback = (fallback: ByteFallback.ByteFallback): Increment
   }
 }
 
-/** A decoder for any other vocabulary: holds text back while more tokens may still change it. */
+/** A decoder for any other vocabulary. It holds text back as long as further tokens may change it. */
 export const fromDecode = (decode: (tokens: ReadonlyArray<number>) => string): IncrementalDecoder => {
   const all: Array<number> = []
   let [before, emitted] = ["", ""]

@@ -1,4 +1,4 @@
-/** Chat templates, read by `@huggingface/jinja`. */
+/** Compiles chat templates with `@huggingface/jinja`. */
 import type { JinjaTemplate } from "@effect-rl/core/renderers"
 import { Environment, parse, tokenize } from "@huggingface/jinja"
 import * as Result from "effect/Result"
@@ -6,7 +6,7 @@ import * as BoundedJinja from "./BoundedJinja.ts"
 
 const longestRange = 1_000_000
 
-/** Python's `range`, which refuses ranges longer than any conversation. */
+/** Python's `range`, limited to lengths that a conversation may need. */
 const range = (first: number, end?: number, step = 1): ReadonlyArray<number> => {
   const [start, stop] = end === undefined ? [0, first] : [first, end]
   const length = Math.max(0, Math.ceil((stop - start) / step))
@@ -14,7 +14,7 @@ const range = (first: number, end?: number, step = 1): ReadonlyArray<number> => 
   return Array.from({ length }, (_, index) => start + index * step)
 }
 
-/** The variables that Hugging Face defines for templates, except `strftime_now`, so that a prompt is the same on every day. */
+/** The variables that Hugging Face defines for templates. `strftime_now` is omitted so that prompts do not depend on the date. */
 const globals: JinjaTemplate.Variables = {
   true: true,
   True: true,
@@ -36,7 +36,7 @@ const run = (program: ReturnType<typeof parse>, variables: JinjaTemplate.Variabl
   return BoundedJinja.run(program, environment)
 }
 
-/** A template that is parsed at its first use; a syntax error and an endless loop are failures of writing. */
+/** A template that is parsed on first use. Rendering fails for a syntax error or an endless loop. */
 export const compile = (source: string): JinjaTemplate.JinjaTemplate => {
   let parsed: Result.Result<ReturnType<typeof parse>, string> | undefined
   return {

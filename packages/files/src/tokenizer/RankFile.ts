@@ -1,10 +1,10 @@
-/** Vocabularies in tiktoken's form: one line per token with its bytes in base64 and its rank, as Kimi publishes its own. */
+/** Vocabularies in tiktoken format, as Kimi publishes its own: one line per token, with its bytes in base64 and its rank. */
 import { Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as ByteLevel from "./ByteLevel.ts"
 import type { AddedToken, TokenizerDefinition } from "./TokenizerDefinition.ts"
 
-/** The pattern by which Kimi K2 splits a text. */
+/** The pattern with which Kimi K2 splits text. */
 export const kimiPattern = [
   "[\\p{Han}]+",
   "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]+" +
@@ -19,7 +19,7 @@ export const kimiPattern = [
 ].join("|")
 
 export interface Options {
-  /** Regular expression by which a text is split before its bytes are merged. */
+  /** The regular expression that splits text before its bytes are merged. */
   readonly pattern: string
   readonly addedTokens: ReadonlyArray<typeof AddedToken.Type>
 }
@@ -34,7 +34,7 @@ const refused = (id: string, row: number, text: string) =>
 
 const latin1 = (base64: string) => atob(base64)
 
-/** Ranks by token, each byte a character below U+0100. */
+/** Ranks by token, with each byte as a character below U+0100. */
 const readRanks = Effect.fnUntraced(function*(id: string, text: string) {
   const ranks = new Map<string, number>()
   for (const [index, row] of text.split(/\r?\n/).entries()) {
@@ -46,7 +46,7 @@ const readRanks = Effect.fnUntraced(function*(id: string, text: string) {
   return ranks
 })
 
-/** The two parts from which a token is merged last; undefined for a single byte, and for a token that merging never reaches. */
+/** The two parts from which a token is finally merged; undefined for a single byte and for a token that merging never produces. */
 const lastMerge = (token: string, rank: number, ranks: ReadonlyMap<string, number>) => {
   const parts = [...token]
   while (parts.length > 2) {
@@ -63,7 +63,7 @@ const lastMerge = (token: string, rank: number, ranks: ReadonlyMap<string, numbe
 }
 
 /**
- * A tokenizer definition whose merges give the same tokens as merging by rank.
+ * A tokenizer definition whose merges yield the same tokens as merging by rank.
  *
  * @example
  * const definition = RankFile.definition("kimi", "IQ== 0\nIg== 1\n", { pattern: RankFile.kimiPattern, addedTokens: [] })

@@ -1,11 +1,11 @@
-/** Regular expressions of tokenizer definitions: some are refused, others rewritten for JavaScript. */
+/** Checks the regular expressions of tokenizer definitions and rewrites them for JavaScript. */
 
-/** A quantifier that repeats the group before it without a bound. */
+/** A quantifier that repeats the preceding group without a bound. */
 const unboundedRepeat = /^(?:[*+]|\{[0-9]*,\}|\{[0-9]*,[0-9]{3,}\})/
 
 /**
- * The part of a pattern that may take exponential time: a group that is repeated without a bound, as in `(a+)+`, or a back-reference.
- * Undefined for patterns without such a part; the published tokenizers have none.
+ * The part of a pattern that may take exponential time: a group repeated without a bound, as in `(a+)+`, or a back-reference. Undefined if
+ * there is none, as in all published tokenizers.
  */
 export const riskyPart = (pattern: string): string | undefined => {
   const groups: Array<number> = []
@@ -28,10 +28,10 @@ export const riskyPart = (pattern: string): string | undefined => {
   return undefined
 }
 
-/** Unicode's white space, which Rust's `\s` means; JavaScript's differs at U+0085 and U+FEFF. */
+/** Unicode white space, as matched by `\s` in Rust. JavaScript's `\s` differs at U+0085 and U+FEFF. */
 const space = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"
 
-/** The pattern by which GPT-2's byte level splits a text. */
+/** The pattern with which GPT-2's byte-level pre-tokenizer splits text. */
 const byteLevelPattern = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+" +
   `| ?[^${space}\\p{L}\\p{N}]+|[${space}]+(?![^${space}])|[${space}]+`
 
@@ -45,7 +45,7 @@ const split = (pattern: string) => ({
   invert: false
 })
 
-/** Rust's pre-tokenizers, rewritten so that JavaScript executes them alike. */
+/** Rewrites Rust pre-tokenizers so that they behave the same in JavaScript. */
 export const portable = (preTokenizer: unknown): unknown => {
   if (!isRecord(preTokenizer)) return preTokenizer
   if (preTokenizer["type"] === "Sequence" && Array.isArray(preTokenizer["pretokenizers"])) {

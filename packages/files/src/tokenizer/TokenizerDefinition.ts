@@ -1,4 +1,4 @@
-/** The content of `tokenizer.json` and `tokenizer_config.json`. */
+/** Schemas for `tokenizer.json` and `tokenizer_config.json`. */
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
 
@@ -12,7 +12,7 @@ export const AddedToken = Schema.Struct({
   normalized: Schema.optionalKey(Schema.Boolean)
 })
 
-/** Large tables are not checked here; their reader refuses invalid ones. */
+/** Large tables are not validated here; their reader rejects invalid ones. */
 const Model = Schema.StructWithRest(
   Schema.Struct({ type: Schema.optionalKey(Schema.String), vocab: Schema.ObjectKeyword }),
   [Schema.Record(Schema.String, Schema.Unknown)]
@@ -34,10 +34,10 @@ const NamedToken = Schema.optionalKey(
 
 const NamedTemplate = Schema.Struct({ name: Schema.String, template: Schema.String })
 
-/** One template, or several of which one is the default. */
+/** One template, or several named ones including a default. */
 const Template = Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(NamedTemplate)])))
 
-/** The fields that matter here; others are for other libraries. */
+/** The fields of `tokenizer_config.json` that are used; other libraries use more. */
 export const TokenizerConfig = Schema.Struct({
   bos_token: NamedToken,
   eos_token: NamedToken,
@@ -45,7 +45,7 @@ export const TokenizerConfig = Schema.Struct({
 })
 export interface TokenizerConfig extends Schema.Schema.Type<typeof TokenizerConfig> {}
 
-/** The text of a token, which a configuration gives as a string or as an object with `content`. */
+/** A token's text, which a configuration gives as a string or as an object with `content`. */
 export const tokenText = (token: TokenizerConfig["bos_token"]): string | undefined =>
   typeof token === "string" ? token : token?.content
 
@@ -53,11 +53,11 @@ export const tokenText = (token: TokenizerConfig["bos_token"]): string | undefin
 export const chatTemplate = (template: TokenizerConfig["chat_template"]): string | undefined =>
   typeof template === "string" ? template : template?.find(({ name }) => name === "default")?.template
 
-/** Whether text becomes tokens through the byte-level alphabet. */
+/** Whether the definition uses byte-level encoding. */
 export const isByteLevel = ({ decoder }: TokenizerDefinition): boolean =>
   Schema.is(Schema.Struct({ type: Schema.Literal("ByteLevel") }))(decoder)
 
-/** JSON with sorted keys and without nulls, so that the order and absence of fields make no difference. */
+/** JSON with sorted keys and without nulls, so that key order and absent fields make no difference. */
 const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null"
@@ -67,7 +67,7 @@ const canonical = (value: unknown): string => {
   return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field)}`).join(",")}}`
 }
 
-/** The vocabulary in the order of ids, because a file may have any order. */
+/** The vocabulary in id order, since files may use any order. */
 const vocabularyById = (vocabulary: unknown): unknown => {
   if (typeof vocabulary !== "object" || vocabulary === null || Array.isArray(vocabulary)) return vocabulary
   const byId: Array<string> = []
@@ -75,11 +75,11 @@ const vocabularyById = (vocabulary: unknown): unknown => {
   return byId
 }
 
-/** A merge is written as `"a b"` or as `["a", "b"]`. */
+/** Writes each merge as `"a b"`; files may also use `["a", "b"]`. */
 const mergeLines = (merges: unknown): unknown =>
   Array.isArray(merges) ? merges.map((merge) => Array.isArray(merge) ? merge.join(" ") : merge) : merges
 
-/** SHA-256 of everything that decides how text becomes tokens and back; post-processing only adds special tokens. */
+/** SHA-256 of everything that determines how text is encoded and decoded. Post-processing is excluded, as it only adds special tokens. */
 export const fingerprint = (definition: TokenizerDefinition): string => {
   const { merges, vocab, ...model } = definition.model
   return createHash("sha256")

@@ -6,7 +6,7 @@ import { Effect, FileSystem, Path } from "effect"
 
 const makeRoot = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
 
-/** Its digest is the content itself. */
+/** Writes a checkpoint; the content also serves as its digest. */
 const writing = Effect.fnUntraced(function*(content: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -23,7 +23,7 @@ const full = new TinkerError.Unavailable({ detail: "disk full" })
 
 describe("CheckpointStore", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("finds its checkpoints, also under a root that was moved", () =>
+    it.effect("finds its checkpoints, even after its root was moved", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot
@@ -36,7 +36,7 @@ describe("CheckpointStore", () => {
         assert.strictEqual(yield* read(yield* moved.find(path)), "one")
       }))
 
-    it.effect("replaces a checkpoint of the same name as a whole, or leaves it", () =>
+    it.effect("replaces a checkpoint of the same name completely or not at all", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot
@@ -51,7 +51,7 @@ describe("CheckpointStore", () => {
         assert.deepStrictEqual(yield* fs.readDirectory(`${root}/m-1/weights`), ["last"])
       }))
 
-    it.effect("finds the old checkpoint where a crash left it between the two renames", () =>
+    it.effect("finds the old checkpoint if a crash happened between the two renames", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot
@@ -61,7 +61,7 @@ describe("CheckpointStore", () => {
         assert.strictEqual(yield* read(yield* store.find(path)), "one")
       }))
 
-    it.effect("lists the checkpoints when a path leads nowhere, and never leaves its root", () =>
+    it.effect("lists the checkpoints if a path does not exist, and never leaves its root", () =>
       Effect.gen(function*() {
         const store = yield* CheckpointStore.make(yield* makeRoot, "engine")
         yield* store.save("m-1", "weights", "one", yield* writing("one"))
@@ -72,7 +72,7 @@ describe("CheckpointStore", () => {
         }
       }))
 
-    it.effect("refuses names that cannot be names of folders", () =>
+    it.effect("refuses names that cannot be folder names", () =>
       Effect.gen(function*() {
         const store = yield* CheckpointStore.make(yield* makeRoot, "engine")
         for (const name of ["", "..", "a/b", ".hidden"]) {
@@ -81,7 +81,7 @@ describe("CheckpointStore", () => {
         }
       }))
 
-    it.effect("gives every model its own id, and takes unused ones back", () =>
+    it.effect("gives every model a unique id and frees unused ids", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot

@@ -21,7 +21,7 @@ layer(Files.layer)("Csv", (it) => {
 
   const field = (text: string) => `"${text.replaceAll("\"", "\"\"")}"`
 
-  it.effect.prop("gives back the rows that were written", [
+  it.effect.prop("reads back the rows that were written", [
     Schema.Array(Schema.Struct({ a: Schema.String, b: Schema.String }))
   ], ([written]) =>
     Effect.gen(function*() {
@@ -48,7 +48,7 @@ layer(Files.layer)("Csv", (it) => {
       assert.include(error.detail, detail)
     }))
 
-  it.effect("reads a field of 20 MB, and one of 200,000 lines", () =>
+  it.effect("reads a field of 20 MB and a field of 200,000 lines", () =>
     Effect.gen(function*() {
       const long = "a\"\"".repeat(7_000_000)
       const lines = "line\n".repeat(200_000)
@@ -57,21 +57,21 @@ layer(Files.layer)("Csv", (it) => {
       assert.deepStrictEqual(rows.map(({ question }) => question.length), [14_000_000, lines.length])
     }))
 
-  it.effect("refuses two columns of one name", () =>
+  it.effect("refuses two columns with the same name", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(Csv.rows(yield* inFile("question,answer,answer\na,1,2\n"), Row)))
       assert.strictEqual(error.row, 1)
       assert.include(error.detail, "names two columns \"answer\"")
     }))
 
-  it.effect("leaves out a row with a misplaced quotation mark, and no other", () =>
+  it.effect("skips only the row with a misplaced quotation mark", () =>
     Effect.gen(function*() {
       const file = yield* inFile(`question,answer\na"b,1\n"c"d,2\ne,3\n"f",4\n`)
       const rows = yield* Stream.runCollect(Csv.rows(file, Row, { broken: "skip" }))
       assert.deepStrictEqual(rows.map(({ question }) => question), ["e", "f"])
     }))
 
-  it.effect("logs ten of the rows that it leaves out, and counts all", () =>
+  it.effect("logs ten skipped rows and counts them all", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []
       const logger = Logger.make<unknown, void>(({ message }) => {
@@ -86,7 +86,7 @@ layer(Files.layer)("Csv", (it) => {
       assert.strictEqual(lines.at(-1), "left out 5000 rows in all")
     }))
 
-  it.effect("leaves out broken rows on request", () =>
+  it.effect("skips broken rows on request", () =>
     Effect.gen(function*() {
       const file = yield* inFile(`question,answer\na,1\nb\nc,x\nd,4\n`)
       const rows = yield* Stream.runCollect(Csv.rows(file, Row, { broken: "skip" }))
@@ -95,7 +95,7 @@ layer(Files.layer)("Csv", (it) => {
 })
 
 layer(Files.layer)("Rows", (it) => {
-  it.effect("reads a file by the end of its name", () =>
+  it.effect("selects the format by the file extension", () =>
     Effect.gen(function*() {
       const first = (file: string) => Stream.runCollect(Rows.fromFile(file, Schema.Struct({ a: Schema.String })))
       assert.deepStrictEqual(yield* first(yield* inFile("a\nx\n")), [{ a: "x" }])

@@ -16,7 +16,7 @@ const inFile = Effect.fnUntraced(function*(content: string) {
 const gsm8k = sharedFile("data/gsm8k/test.jsonl")
 
 layer(Files.layer)("Jsonl", (it) => {
-  it.effect.prop("gives back the rows that were written, one per line", [
+  it.effect.prop("reads back the rows that were written, one per line", [
     Schema.Array(Schema.Struct({ question: Schema.String }))
   ], ([rows]) =>
     Effect.gen(function*() {
@@ -34,7 +34,7 @@ layer(Files.layer)("Jsonl", (it) => {
       )
     }))
 
-  it.effect("accepts blank lines, line ends of Windows and a missing last line end", () =>
+  it.effect("accepts blank lines, Windows line ends and a missing last line end", () =>
     Effect.gen(function*() {
       const file = yield* inFile(`{"question":"a","answer":1}\r\n\r\n  \n{"question":"b","answer":2}`)
       const rows = yield* Stream.runCollect(Jsonl.rows(file, Row))
@@ -54,7 +54,7 @@ layer(Files.layer)("Jsonl", (it) => {
       return yield* Effect.flip(Stream.runDrain(Jsonl.rows(file, Row)))
     })
 
-  it.effect("names file, line and field of a row that does not fit its schema", () =>
+  it.effect("names the file, line and field of a row that does not match its schema", () =>
     Effect.gen(function*() {
       const error = yield* errorOf(`{"question":"a","answer":1}\n\n{"question":"b","answer":"two"}\n`)
       assert.strictEqual(error._tag, "RowError")
@@ -64,14 +64,14 @@ layer(Files.layer)("Jsonl", (it) => {
       assert.strictEqual(error.text, `{"question":"b","answer":"two"}`)
     }))
 
-  it.effect("shows the beginning of a broken line, not all of it", () =>
+  it.effect("shows only the beginning of a broken line", () =>
     Effect.gen(function*() {
       const error = yield* errorOf(`{"question":"${"x".repeat(1000)}`)
       assert.strictEqual(error.row, 1)
       assert.strictEqual(error.text, `{"question":"${"x".repeat(187)}`)
     }))
 
-  it.effect("says that a file is not there", () =>
+  it.effect("reports a missing file", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(Jsonl.rows("/nowhere.jsonl", Row)))
       assert.strictEqual(error.message, "/nowhere.jsonl: it does not exist")

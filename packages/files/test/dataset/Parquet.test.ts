@@ -9,7 +9,7 @@ const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/parquet/${n
 
 const Row = Schema.Struct({ question: Schema.String, answer: Schema.Int, tags: Schema.Array(Schema.String) })
 
-/** What `make.py` wrote, in row groups of two. */
+/** The rows that `make.py` wrote, in row groups of two. */
 const expected = [0, 1, 2, 3, 4].map((i) => ({
   question: `What is ${i} + ${i}? Größe 𝟙`,
   answer: 2 * i,
@@ -25,14 +25,14 @@ layer(Files.layer)("Parquet", (it) => {
       })
   )
 
-  it.effect("refuses an unsupported compression, and names the column", () =>
+  it.effect("refuses an unsupported compression and names the column", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(Parquet.rows(fixture("lz4"), Row)))
       assert.strictEqual(error._tag, "RowError")
       assert.include(error.message, `column "question" is compressed with LZ4_RAW; write the file again with one of`)
     }))
 
-  it.effect("names the row and the field that do not fit the schema", () =>
+  it.effect("names the row and the fields that do not match the schema", () =>
     Effect.gen(function*() {
       const Small = Schema.Struct({ answer: Schema.Int.check(Schema.isLessThan(6)) })
       const error = yield* Effect.flip(Stream.runDrain(Parquet.rows(fixture("snappy"), Small)))
@@ -59,14 +59,14 @@ layer(Files.layer)("Parquet", (it) => {
       })
   )
 
-  it.effect("leaves out rows that do not fit the schema, on request", () =>
+  it.effect("skips rows that do not match the schema, on request", () =>
     Effect.gen(function*() {
       const Small = Schema.Struct({ answer: Schema.Int.check(Schema.isLessThan(6)) })
       const rows = yield* Stream.runCollect(Parquet.rows(fixture("snappy"), Small, { broken: "skip" }))
       assert.deepStrictEqual(rows.map(({ answer }) => answer), [0, 2, 4])
     }))
 
-  it.effect("refuses a file that is not Parquet, or was cut anywhere", () =>
+  it.effect("refuses a file that is not Parquet or is truncated anywhere", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const whole = yield* fs.readFile(fixture("snappy"))
@@ -78,7 +78,7 @@ layer(Files.layer)("Parquet", (it) => {
       }
     }))
 
-  it.effect("says that a file is not there", () =>
+  it.effect("reports a missing file", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(Parquet.rows("/nowhere.parquet", Row)))
       assert.strictEqual(error.message, "/nowhere.parquet: it does not exist")

@@ -2,7 +2,7 @@ import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import { assert, describe, it } from "@effect/vitest"
 import { PlatformError } from "effect"
 
-/** As Node's file system fails. */
+/** An error like those of Node's file system. */
 const failing = (code: string) =>
   PlatformError.systemError({
     _tag: "Unknown",
@@ -11,13 +11,13 @@ const failing = (code: string) =>
     cause: Object.assign(new Error(code), { code })
   })
 
-describe("a failure of the file system", () => {
+describe("a file system failure", () => {
   it.each([
     ["ENOSPC", "no space left to write out: free some disk space and start again"],
     ["EFBIG", "out is as large as a file may be here: raise the limit (ulimit -f) or choose another place"],
     ["EROFS", "out is on a read-only file system: choose another place"],
     ["ENAMETOOLONG", "the name of out is too long: choose a shorter one"]
-  ])("%s is told in words, with what to do", (code, message) => {
+  ])("%s is explained with advice", (code, message) => {
     assert.strictEqual(FileFailure.describe("out", failing(code)), message)
   })
 })

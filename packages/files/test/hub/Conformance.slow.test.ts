@@ -1,4 +1,4 @@
-/** The commands that read published datasets and tokenizers from the hub, against a pretended one. */
+/** The commands that read published datasets and tokenizers from the Hub, run against a fake Hub. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { parquetWriteBuffer } from "hyparquet-writer"
@@ -43,7 +43,7 @@ const answer = async (url: string, method: string, headers: Record<string, strin
   return FakeHub.status(404)()
 }
 
-/** A hub at an address of this machine. */
+/** A fake Hub on a local address. */
 const pretended = Effect.acquireRelease(
   Effect.callback<{ readonly url: string; readonly close: () => void }>((resume) => {
     const server = createServer({ keepAliveTimeout: 0 }, async (request, response) => {
@@ -79,7 +79,7 @@ const told = (lines: ReadonlyArray<string>) =>
   lines.filter((line) => /^(works|fails|refused|skipped|\d+ )/.test(line)).map((line) => line.replace(/ +/g, " "))
 
 describe("the check of published datasets and tokenizers", () => {
-  it.live("reads rows by their schema, and reports data that differ, are missing or are not allowed", () =>
+  it.live("reads rows by their schema, and reports data that differ, are missing or are not accessible", () =>
     Effect.gen(function*() {
       const { url } = yield* pretended
       const { code, lines } = yield* run(url, "datasets", "polaris", "deepmath", "gsm8k", "tool_use")
@@ -97,7 +97,7 @@ describe("the check of published datasets and tokenizers", () => {
       assert.strictEqual(others.at(-1), "1 works, 1 refused, 4 fails")
     }))
 
-  it.live("loads tokenizers, and says what a renderer lacks", () =>
+  it.live("loads tokenizers and reports what a renderer lacks", () =>
     Effect.gen(function*() {
       const { url } = yield* pretended
       const { lines } = yield* run(url, "tokenizers", "Qwen/Qwen3-8B")
@@ -109,7 +109,7 @@ describe("the check of published datasets and tokenizers", () => {
       assert.match(line("Qwen/Qwen3-8B-Base"), /^fails .*does not exist/)
     }))
 
-  it.live("is skipped, line by line, where there is no hub", () =>
+  it.live("is skipped line by line if the Hub is unreachable", () =>
     Effect.gen(function*() {
       const { code, lines } = yield* run("http://127.0.0.1:1", "datasets", "hh", "ifeval")
       assert.deepStrictEqual([code, told(lines).slice(0, 4)], [0, [

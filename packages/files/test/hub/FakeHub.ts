@@ -1,21 +1,21 @@
-/** The hub's HTTP answers for a repository in memory. */
+/** The Hub's HTTP responses for a repository in memory. */
 import { createHash } from "node:crypto"
 
 export const commit = "0123456789abcdef0123456789abcdef01234567"
 
 export interface FakeFile {
   readonly content: string | Uint8Array<ArrayBuffer>
-  /** Kept as a large file: named by the hash of its content. */
+  /** Whether the file is stored as a large file, identified by the hash of its content. */
   readonly isLarge?: boolean
 }
 
 export interface FakeHub {
   readonly fetch: typeof globalThis.fetch
-  /** Method, path and token of each request, in order. */
+  /** The method, path and token of each request, in order. */
   readonly requests: Array<string>
-  /** Answers that come before the regular ones; `"unreachable"` is a network that is down. */
+  /** Responses to send before the regular ones; `"unreachable"` simulates a network failure. */
   readonly faults: Array<((path: string) => Response) | "unreachable">
-  /** What is sent in place of a text file's content. */
+  /** Replaces the content of a text file in responses. */
   sent: ((content: string) => string | ReadableStream<Uint8Array>) | undefined
 }
 

@@ -28,7 +28,7 @@ const withHub = <A, E, R>(
     )
   )
 
-/** Runs to the end in virtual time, in which retries wait, while requests take real time. */
+/** Runs an effect to its end. Retries wait in virtual time, while requests take real time. */
 const settle = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(effect)
@@ -43,7 +43,7 @@ const filesUnder = (folder: string) =>
   )
 
 layer(Files.layer)("Hub", (it) => {
-  it.effect("downloads a file once, and reads it from the cache from then on", () =>
+  it.effect("downloads a file once and then reads it from the cache", () =>
     Effect.gen(function*() {
       const fake = makeHub()
       const cache = yield* Files.temporaryFolder
@@ -57,7 +57,7 @@ layer(Files.layer)("Hub", (it) => {
       assert.strictEqual(fake.requests.length, asked)
     }))
 
-  it.effect("verifies a large file by its own hash", () =>
+  it.effect("verifies a large file by its content hash", () =>
     Effect.gen(function*() {
       const cache = yield* Files.temporaryFolder
       const path = yield* withHub(makeHub(), { HF_HOME: cache }, (hub) => hub.file(pinned, "main/test.parquet"))
@@ -65,7 +65,7 @@ layer(Files.layer)("Hub", (it) => {
       assert.strictEqual(yield* Files.readFile(path), "PAR1…")
     }))
 
-  it.effect("asks once which commit a branch stands for, and keeps to it offline", () =>
+  it.effect("requests a branch's commit once and keeps it, even offline", () =>
     Effect.gen(function*() {
       const fake = makeHub()
       const cache = yield* Files.temporaryFolder
@@ -75,7 +75,7 @@ layer(Files.layer)("Hub", (it) => {
       assert.deepStrictEqual(fake.requests, ["GET /api/datasets/openai/gsm8k/revision/main no token"])
     }))
 
-  it.effect("refuses files offline that are not in the cache", () =>
+  it.effect("refuses uncached files offline", () =>
     Effect.gen(function*() {
       const fake = makeHub()
       const offline = { HF_HUB_CACHE: yield* Files.temporaryFolder, HF_HUB_OFFLINE: "1" }
@@ -102,7 +102,7 @@ layer(Files.layer)("Hub", (it) => {
   type HubFailure = Effect.Error<ReturnType<Hub.Hub["Service"]["commit"]>>
   const train = (hub: Hub.Hub["Service"]) => hub.file(pinned, "main/train.jsonl")
 
-  it.effect("distinguishes why a file cannot be read", () =>
+  it.effect("distinguishes the reasons why a file cannot be read", () =>
     Effect.gen(function*() {
       const denied = yield* reasonAfter([FakeHub.status(401)], train)
       assert.strictEqual(denied?.reason, "Unauthorized")
@@ -114,7 +114,7 @@ layer(Files.layer)("Hub", (it) => {
       assert.strictEqual((yield* reasonAfter([], (hub) => hub.file(pinned, "../../../outside")))?.reason, "NotFound")
     }))
 
-  it.effect("retries transient failures, four tries in all", () =>
+  it.effect("retries transient failures, with at most four attempts", () =>
     Effect.gen(function*() {
       const busy = yield* reasonAfter(Array.from({ length: 20 }, () => FakeHub.status(503)), train)
       assert.deepStrictEqual([busy?.reason, busy?.requests], ["Unavailable", 4])
@@ -147,7 +147,7 @@ layer(Files.layer)("Hub", (it) => {
       }))
   }
 
-  it.effect("sends the token to the hub and never prints it", () =>
+  it.effect("sends the token to the Hub and never logs it", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []
       const fake = makeHub()

@@ -1,4 +1,4 @@
-/** Bytes of a run that changed after they were written are noticed before they are used. */
+/** Corrupted bytes of a run are detected before they are used. */
 import { RunDirectory } from "@effect-rl/files"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Logger, Schema, Stream } from "effect"
@@ -10,7 +10,7 @@ const { opened, rolledOut, saved, updated, withStore, write } = Records
 const noPayload = { offset: 0, length: 0 }
 const groups = ["a", "b", "c"]
 
-/** A run of three groups, an iteration and a checkpoint, and its files. */
+/** A run with three groups, an iteration and a checkpoint, and its files. */
 const written = Effect.gen(function*() {
   const run = yield* Files.temporaryFolder
   yield* withStore(run, (store) =>
@@ -41,7 +41,7 @@ const flipped = (bytes: Uint8Array, bit: number) => {
 
 const lineOf = (bytes: Uint8Array, place: number) => bytes.subarray(0, place).filter((byte) => byte === 0x0a).length
 
-/** The payload of each group, or why it cannot be read. */
+/** Each group's payload, or the reason why it cannot be read. */
 const payloadsOf = Effect.fnUntraced(function*(run: string) {
   const reader = yield* RunDirectory.open(run)
   const records = (yield* Stream.runCollect(reader.read)).filter(({ payload }) => payload !== undefined)
@@ -54,9 +54,9 @@ const payloadsOf = Effect.fnUntraced(function*(run: string) {
 
 const Bit = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 30 }))
 
-layer(Files.layer)("the checksums of a run directory", (it) => {
+layer(Files.layer)("a run directory's checksums", (it) => {
   it.effect.prop(
-    "refuse a line of the records of which any bit changed, by its number",
+    "refuse a record line with any bit changed, and give its number",
     [Bit],
     ([random]) =>
       Effect.gen(function*() {
@@ -88,7 +88,7 @@ layer(Files.layer)("the checksums of a run directory", (it) => {
     { arbitrary: { runs: 100 } }
   )
 
-  it.effect("accept the records that are kept before a damaged line, and those that the resumed run adds", () =>
+  it.effect("accept the records before a damaged line, and those that the resumed run adds", () =>
     Effect.gen(function*() {
       const { bytes, read, records, run } = yield* written
       const lines = new TextDecoder().decode(bytes.records).split("\n")
@@ -104,7 +104,7 @@ layer(Files.layer)("the checksums of a run directory", (it) => {
       ["repeated", ([a = "", b = "", ...others]: ReadonlyArray<string>) => [a, b, b, ...others], 3],
       ["left out", ([a = "", , ...others]: ReadonlyArray<string>) => [a, ...others], 2],
       [
-        "exchanged for another of its number",
+        "replaced by another with its number",
         (lines: ReadonlyArray<string>, other: ReadonlyArray<string>) => [...lines.slice(0, 3), ...other.slice(3)],
         4
       ]
@@ -122,7 +122,7 @@ layer(Files.layer)("the checksums of a run directory", (it) => {
     }))
 
   it.effect.prop(
-    "refuse a payload of which any bit changed, and no other",
+    "refuse only the payload with a changed bit",
     [Bit],
     ([random]) =>
       Effect.gen(function*() {
@@ -139,7 +139,7 @@ layer(Files.layer)("the checksums of a run directory", (it) => {
     { arbitrary: { runs: 50 } }
   )
 
-  it.effect("refuse payloads of equal length that were swapped, and those of another run", () =>
+  it.effect("refuse swapped payloads of equal length, and payloads of another run", () =>
     Effect.gen(function*() {
       const { bytes, payloads, run } = yield* written
       const [a, b, c] = new TextDecoder().decode(bytes.payloads).split("\n")
@@ -150,7 +150,7 @@ layer(Files.layer)("the checksums of a run directory", (it) => {
       assert.strictEqual(third, c)
     }))
 
-  it.effect("refuse a first line without its checksum if the directory says that lines have checksums", () =>
+  it.effect("refuse a first line without a checksum if the directory's format has checksums", () =>
     Effect.gen(function*() {
       const { records, run } = yield* written
       const text = yield* Files.readFile(records)
@@ -163,7 +163,7 @@ layer(Files.layer)("the checksums of a run directory", (it) => {
       )
     }))
 
-  it.effect("are checked even if config.json is lost or names the format without them", () =>
+  it.effect("are checked even if config.json is lost or names an older format", () =>
     Effect.gen(function*() {
       const { read, records, run } = yield* written
       const config = `${run}/config.json`
@@ -180,7 +180,7 @@ layer(Files.layer)("the checksums of a run directory", (it) => {
       }
     }))
 
-  it.effect("do not show that the last records are missing, but payloads without records do", () =>
+  it.effect("do not reveal missing last records, but payloads without records do", () =>
     Effect.gen(function*() {
       const { bytes, records, run } = yield* written
       const lines = new TextDecoder().decode(bytes.records).split("\n")

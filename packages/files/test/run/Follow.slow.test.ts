@@ -14,11 +14,11 @@ import * as TrickleFileSystem from "../support/TrickleFileSystem.ts"
 
 const { finished, opened, rolledOut, saved, updated, withStore, write } = Records
 
-/** Everything that a reader sees up to the end of the run. */
+/** Everything that a reader sees until the run ends. */
 const followToEnd = (reader: RunStore.RunReader, after = -1) =>
   Stream.runCollect(Stream.takeUntil(reader.follow(after), RunRecord.guards.Finished))
 
-/** Lets the test's time pass until the fiber has ended. */
+/** Advances the test clock until the fiber has ended. */
 const joinAsTimePasses = <A, E>(fiber: Fiber.Fiber<A, E>) =>
   Effect.raceFirst(
     Fiber.join(fiber),
@@ -28,7 +28,7 @@ const joinAsTimePasses = <A, E>(fiber: Fiber.Fiber<A, E>) =>
 const tail = [updated(3, { "größe": 1 }), finished]
 
 layer(Files.layer)("a reader that follows a run", (it) => {
-  it.effect("sees every record once, although it reads lines that are partly written", () =>
+  it.effect("sees every record once, even if it reads partly written lines", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* write(run, opened(), updated(0))
@@ -42,7 +42,7 @@ layer(Files.layer)("a reader that follows a run", (it) => {
       assert.deepStrictEqual(yield* joinAsTimePasses(fiber), yield* Records.read(run))
     }))
 
-  it.effect("ends with the records of a later full read, wherever a crash has cut the last records", () =>
+  it.effect("ends with the records of a later full read, wherever a crash cut the file", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* write(run, opened())
@@ -61,7 +61,7 @@ layer(Files.layer)("a reader that follows a run", (it) => {
       }
     }))
 
-  it.effect("begins after a sequence number", () =>
+  it.effect("starts after a sequence number", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* write(run, opened(), updated(0), updated(1), finished)
@@ -69,7 +69,7 @@ layer(Files.layer)("a reader that follows a run", (it) => {
       assert.deepStrictEqual((yield* followToEnd(reader, 1)).map(({ sequence }) => sequence), [2, 3])
     }))
 
-  it.effect("sees in the writer's own process each record as it is appended, without time passing", () =>
+  it.effect("in the writer's process sees each record when it is appended, without time passing", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* withStore(run, (store) =>
@@ -82,7 +82,7 @@ layer(Files.layer)("a reader that follows a run", (it) => {
         }))
     }))
 
-  it.effect("fails where the file was cut before the place that it has read", () =>
+  it.effect("fails if the file was truncated before its position", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* write(run, opened(), updated(0))
@@ -96,7 +96,7 @@ layer(Files.layer)("a reader that follows a run", (it) => {
     }))
 
   it.effect(
-    "of another process sees the same records as a later full read",
+    "in another process sees the same records as a later full read",
     () =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder

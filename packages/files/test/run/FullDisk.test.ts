@@ -7,11 +7,11 @@ import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
 import * as Files from "../support/Files.ts"
 import * as Records from "../support/Records.ts"
 
-/** More than this session writes, so that the last fault hits nothing. */
+/** More writes than this session makes, so the last fault does not occur. */
 const writes = 70
 const everyWrite = Array.from({ length: writes }, (_, index) => index + 1)
 
-/** Appends to a run, whatever fails; returns the iterations whose checkpoints were acknowledged. */
+/** Appends to a run despite failures. Returns the iterations whose checkpoints were acknowledged. */
 const session = (run: string) =>
   Effect.gen(function*() {
     const store = yield* RunStore.RunStore
@@ -29,7 +29,7 @@ const session = (run: string) =>
 
 const faulty = (fault: FaultyFileSystem.Fault) => Layer.mergeAll(FaultyFileSystem.layer(fault), NodePath.layer)
 
-/** What the run holds after it is opened and written to again. */
+/** The run's records after it is reopened and written again. */
 const reopened = Effect.fnUntraced(function*(run: string) {
   yield* Records.write(run, Records.saved(99))
   const reader = yield* RunDirectory.open(run)
@@ -45,16 +45,16 @@ const reopened = Effect.fnUntraced(function*(run: string) {
   return saved
 })
 
-/** All that was acknowledged is there, in order; of the rest at most a record that arrived whole and was not synced. */
+/** Checks that everything acknowledged is present in order, plus at most one record that was written completely but not synced. */
 const assertKept = (saved: ReadonlyArray<number>, acknowledged: ReadonlyArray<number>) => {
   assert.deepStrictEqual(saved.filter((iteration) => acknowledged.includes(iteration)), acknowledged)
   assert.isAtMost(saved.length, acknowledged.length + 2)
   assert.deepStrictEqual(saved, saved.toSorted((left, right) => left - right))
 }
 
-layer(Files.layer)("a run on a disk that is full", (it) => {
+layer(Files.layer)("a run on a full disk", (it) => {
   it.effect.each(everyWrite)(
-    "at write %i loses nothing that was acknowledged, and goes on",
+    "at write %i loses nothing acknowledged and continues",
     (at) =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder
@@ -66,7 +66,7 @@ layer(Files.layer)("a run on a disk that is full", (it) => {
   )
 
   it.effect.each(everyWrite)(
-    "from write %i on loses nothing that was acknowledged, and shows no torn record",
+    "from write %i on loses nothing acknowledged and shows no incomplete record",
     (at) =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder
@@ -86,7 +86,7 @@ layer(Files.layer)("a run on a disk that is full", (it) => {
       assert.isAbove(errors.length, 0)
     }))
 
-  it.effect("is hit by every fault but the last", () =>
+  it.effect("is hit by every fault except the last", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const { acknowledged } = yield* Effect.provide(session(run), faulty({ at: writes, lasts: true }))
@@ -94,7 +94,7 @@ layer(Files.layer)("a run on a disk that is full", (it) => {
     }))
 
   it.effect.skipIf(process.platform !== "linux")(
-    "fails with a clear error where the device is /dev/full",
+    "fails with a clear error on /dev/full",
     () =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder

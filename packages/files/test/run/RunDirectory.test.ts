@@ -11,7 +11,7 @@ const { evaluated, opened, rolledOut, saved, updated, withStore, write } = Recor
 const jsonLines = (text: string): ReadonlyArray<unknown> =>
   text.split("\n").slice(0, -1).map((line): unknown => JSON.parse(line))
 
-/** Through JSON, which has no sign of zero. */
+/** Converts through JSON, which does not preserve negative zero. */
 const throughJson = (record: RunRecord.RunRecord) =>
   Schema.decodeUnknownSync(RunRecord.codec)(JSON.parse(JSON.stringify(RunRecord.toJson(record))))
 
@@ -24,7 +24,7 @@ const fails = <A, E extends { readonly message: string }, R>(
   })
 
 layer(Files.layer)("a run directory", (it) => {
-  it.effect("stamps its records with time, segment and sequence number, from opening to opening", () =>
+  it.effect("stamps its records with time, segment and sequence number across openings", () =>
     Effect.gen(function*() {
       const run = `${yield* Files.temporaryFolder}/runs/first`
       yield* TestClock.setTime(1000)
@@ -41,7 +41,7 @@ layer(Files.layer)("a run directory", (it) => {
     }))
 
   it.effect.prop(
-    "gives back every record equal, with any texts and numbers",
+    "reads back every record unchanged, with any texts and numbers",
     [Schema.Array(Schema.Struct({ text: Schema.String, number: Schema.Number }))],
     ([values]) =>
       Effect.gen(function*() {
@@ -53,7 +53,7 @@ layer(Files.layer)("a run directory", (it) => {
     { arbitrary: { runs: 20 } }
   )
 
-  it.effect("keeps payloads beside the records, each on its line, read by its range of bytes", () =>
+  it.effect("stores each payload on its own line, read by byte range", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const payloads = ["ä".repeat(300_000), "", "b"].map((text) => JSON.stringify(text))
@@ -71,7 +71,7 @@ layer(Files.layer)("a run directory", (it) => {
       )
     }))
 
-  it.effect("refuses a payload of two lines and a range without a payload", () =>
+  it.effect("refuses a payload with two lines and a range without a payload", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* withStore(run, (store) =>
@@ -86,7 +86,7 @@ layer(Files.layer)("a run directory", (it) => {
         }))
     }))
 
-  it.effect("writes config.json, metrics.jsonl and checkpoints.jsonl as the cookbook's tools read them", () =>
+  it.effect("writes config.json, metrics.jsonl and checkpoints.jsonl for the cookbook's tools", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const final = { name: "final", kind: "rolling", samplerPath: null, expiresAt: 9000 } as const
@@ -134,7 +134,7 @@ layer(Files.layer)("a run directory", (it) => {
       ])
     }))
 
-  it.effect("drops abandoned iterations from the files for other tools, and keeps them in the records", () =>
+  it.effect("omits abandoned iterations from the files for other tools, but keeps them in the records", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* write(run, opened(), updated(0), saved(1), updated(1), saved(2))
@@ -149,7 +149,7 @@ layer(Files.layer)("a run directory", (it) => {
     }))
 
   it.effect.each(["config.json", "metrics.jsonl", "checkpoints.jsonl"])(
-    "rebuilds %s where it was lost, torn or changed",
+    "rebuilds %s if it is missing, incomplete or changed",
     (name) =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder
@@ -166,7 +166,7 @@ layer(Files.layer)("a run directory", (it) => {
       })
   )
 
-  it.effect("leaves no trace of a run that failed before its first record", () =>
+  it.effect("leaves nothing behind if a run fails before its first record", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const fs = yield* FileSystem.FileSystem
@@ -177,7 +177,7 @@ layer(Files.layer)("a run directory", (it) => {
       assert.strictEqual((yield* Records.read(run)).length, 1)
     }))
 
-  it.effect("reads past a last line that a crash has cut, and cuts it when it is opened for writing", () =>
+  it.effect("ignores an incomplete last line, and removes it when it is opened for writing", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* withStore(
@@ -200,7 +200,7 @@ layer(Files.layer)("a run directory", (it) => {
       )
     }))
 
-  it.effect("continues where payloads were lost, and says which cannot be read", () =>
+  it.effect("continues after payloads were lost, and reports which cannot be read", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const entries = ["a", "b", "c"].map((text) => `"${text}"`)
@@ -225,7 +225,7 @@ layer(Files.layer)("a run directory", (it) => {
       ["has a negative iteration", (line: string) => line.replace(`"iteration":1`, `"iteration":-5`)],
       ["has another sequence number", (line: string) => line.replace(`"sequence":1`, `"sequence":2`)]
     ] as const
-  )("refuses a line that %s, by file and line", ([, change]) =>
+  )("refuses a line that %s, naming file and line", ([, change]) =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* write(run, opened(), saved(1), updated(1))
@@ -236,7 +236,7 @@ layer(Files.layer)("a run directory", (it) => {
       yield* fails(withStore(run, () => Effect.void), `${run}/records.jsonl, line 2 `)
     }))
 
-  it.effect("refuses a checkpoint after a negative number of iterations, and builds the cookbook's files anew", () =>
+  it.effect("refuses a checkpoint with a negative number of iterations, and rebuilds the cookbook's files", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const run = yield* Files.temporaryFolder
@@ -255,7 +255,7 @@ layer(Files.layer)("a run directory", (it) => {
       yield* fails(Records.read(run), "records.jsonl, line 3", "iteration")
     }))
 
-  it.effect("refuses a directory that has lost its records", () =>
+  it.effect("refuses a directory whose records are lost", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* write(run, opened(), updated(0), saved(1))
@@ -267,7 +267,7 @@ layer(Files.layer)("a run directory", (it) => {
       yield* fails(withStore(run, () => Effect.void), `but ${run}/metrics.jsonl is there`)
     }))
 
-  it.effect("refuses a format that is older or newer than its own, and changes nothing", () =>
+  it.effect("refuses an older or newer format without changing anything", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const expected = [[`{"format":1,"segment":1}`, "earlier effect-rl"], [
@@ -285,7 +285,7 @@ layer(Files.layer)("a run directory", (it) => {
       }
     }))
 
-  it.effect("of format 3 can be read, but not resumed", () =>
+  it.effect("can be read, but not resumed, if it has format 3", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* withStore(run, ({ append }) => append(opened()))
@@ -302,7 +302,7 @@ layer(Files.layer)("a run directory", (it) => {
       assert.strictEqual(yield* Files.readFile(`${run}/records.jsonl`), records)
     }))
 
-  it.effect("is refused with a clear error where it cannot be created", () =>
+  it.effect("is refused with a clear error if it cannot be created", () =>
     Effect.gen(function*() {
       const folder = yield* Files.temporaryFolder
       yield* Files.writeFile(`${folder}/run`, "")

@@ -13,7 +13,7 @@ const open = (run: string) => Layer.build(Layer.fresh(RunDirectory.layer(run)))
 const lockText = (holder: object) =>
   JSON.stringify({ pid: process.pid, host: hostname(), started: "", store: "s", ...holder })
 
-/** A process that writes a run, once it has acknowledged `steps` records. */
+/** Starts a process that writes a run, and returns once it has acknowledged `steps` records. */
 const startWriter = (run: string, steps: number) =>
   Effect.callback<{ readonly child: ChildProcess; readonly acknowledged: () => number }>((resume) => {
     const script = fileURLToPath(new URL("writer.ts", import.meta.url))
@@ -36,8 +36,8 @@ const kill = (child: ChildProcess) =>
     return exited
   })
 
-layer(Files.layer)("the lock of a run", (it) => {
-  it.effect("admits one writer, and the next when its scope has closed", () =>
+layer(Files.layer)("a run's lock", (it) => {
+  it.effect("admits one writer, and the next one after the first one's scope has closed", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const scope = yield* Scope.make()
@@ -50,7 +50,7 @@ layer(Files.layer)("the lock of a run", (it) => {
       yield* Effect.scoped(open(run))
     }))
 
-  it.effect("admits one of many that open at once", () =>
+  it.effect("admits one of many writers that open the run at the same time", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const exits = yield* Effect.forEach(Array.from({ length: 8 }), () => Effect.exit(open(run)), {
@@ -60,7 +60,7 @@ layer(Files.layer)("the lock of a run", (it) => {
     }))
 
   it.effect(
-    "passes from a process that was killed to the next, with all that it had acknowledged",
+    "passes from a killed process to the next writer, with all acknowledged records",
     () =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder
@@ -75,7 +75,7 @@ layer(Files.layer)("the lock of a run", (it) => {
     30_000
   )
 
-  it.effect("of a killed process is taken over by one of many", () =>
+  it.effect("of a killed process is taken over by exactly one of many writers", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* Files.writeFile(`${run}/lock`, lockText({ pid: 2 ** 30 }))
@@ -86,7 +86,7 @@ layer(Files.layer)("the lock of a run", (it) => {
     }))
 
   it.effect.skipIf(process.platform !== "linux")(
-    "is not kept by another process that got the number of a killed one",
+    "is not kept by another process with the id of a killed one",
     () =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder
@@ -95,7 +95,7 @@ layer(Files.layer)("the lock of a run", (it) => {
       })
   )
 
-  it.effect("of a process on another host is respected, since it may be alive", () =>
+  it.effect("of a process on another host is respected, since that process may be alive", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* Files.writeFile(`${run}/lock`, lockText({ host: "elsewhere", pid: 2 ** 30 }))
@@ -105,7 +105,7 @@ layer(Files.layer)("the lock of a run", (it) => {
     }))
 
   it.effect.each(["", "{", `{"pid":1}`, `{"pid":1,"host":"h","started":"","store":"../elsewhere"}`])(
-    "that holds no owner (%j), as a machine that crashed can leave it, is taken over by one of many",
+    "without an owner (%j), as a machine crash can leave it, is taken over by one of many",
     (content) =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder
@@ -117,7 +117,7 @@ layer(Files.layer)("the lock of a run", (it) => {
       })
   )
 
-  it.effect("is taken over even after other processes were killed while taking it over", () =>
+  it.effect("is taken over even if other processes were killed while taking it over", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const pid = 2 ** 30
@@ -130,7 +130,7 @@ layer(Files.layer)("the lock of a run", (it) => {
       assert.deepStrictEqual(names.filter((name) => name.startsWith("lock")), ["lock.b.c.partial"])
     }))
 
-  it.effect("that another process is taking over is respected", () =>
+  it.effect("is respected while another process is taking it over", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* Files.writeFile(`${run}/lock`, lockText({ pid: 2 ** 30, store: "a" }))
@@ -139,7 +139,7 @@ layer(Files.layer)("the lock of a run", (it) => {
       assert.include(error.message, `in use by process ${process.pid}`)
     }))
 
-  it.effect("whose claims refer to each other is refused", () =>
+  it.effect("is refused if its claims refer to each other", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const pid = 2 ** 30
@@ -149,7 +149,7 @@ layer(Files.layer)("the lock of a run", (it) => {
       assert.include(error.message, `delete ${run}/lock*`)
     }))
 
-  it.effect("is not removed by a store whose lock was deleted and made anew by another", () =>
+  it.effect("is not removed by a store whose lock was deleted and then recreated by another store", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const other = lockText({ store: "another" })

@@ -1,4 +1,4 @@
-/** A run directory keeps to what every durable store of a run keeps to. */
+/** A run directory satisfies the contract of durable run stores. */
 import { RunDirectory } from "@effect-rl/files"
 import { describe, it } from "@effect/vitest"
 import { Effect } from "effect"

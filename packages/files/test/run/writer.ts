@@ -1,4 +1,4 @@
-/** Opens a run and appends records; prints each sequence number once it is acknowledged. Ends after the number asked for. */
+/** Opens a run and appends records. Prints each acknowledged sequence number and exits after the requested number. */
 import { RunStore } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import { Effect } from "effect"

@@ -1,13 +1,13 @@
-/** A file system on which the disk is full at the n-th write: half of the bytes arrive, then ENOSPC. */
+/** A file system whose disk is full at the n-th write: half of the bytes are written, then it fails with ENOSPC. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Effect, FileSystem, Layer, PlatformError } from "effect"
 
 export interface Fault {
-  /** Counted from 1 over everything made, written, synced, linked, renamed and cut. */
+  /** The number of the failing operation, from 1. Creating, writing, syncing, linking, renaming and truncating are counted. */
   readonly at: number
-  /** Does every later write fail too, cuts included? */
+  /** Whether all later operations fail too, including truncation. */
   readonly lasts: boolean
-  /** Called at each write that fails. */
+  /** Called at each failing operation. */
   readonly onFault?: () => void
 }
 

@@ -1,11 +1,11 @@
-/** Real files in a folder of their own. */
+/** Real files in a temporary folder. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import { FileSystem, Layer } from "effect"
 
 export const layer = Layer.mergeAll(NodeFileSystem.layer, NodePath.layer)
 
-/** Removed with the scope of the test. */
+/** A temporary folder that is removed when the test's scope closes. */
 export const temporaryFolder = FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped({ prefix: "effect-rl-" }))
 
 export const writeFile = (path: string, content: string) =>

@@ -1,11 +1,11 @@
-/** Records of a small run, and shorthands to write and read them. */
+/** Records of a small run, with helpers to write and read them. */
 import { type RunRecord, RunStore } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import { Effect, Layer, Stream } from "effect"
 
 const spent = { prefilled: 10, sampled: 20, trained: 30 }
 
-/** The run is opened; records after `continuesAfter` are abandoned. */
+/** The record of opening a run. Records after `continuesAfter` are abandoned. */
 export const opened = (continuesAfter = -1, changes: Partial<RunRecord.Opened> = {}): RunRecord.Entry => ({
   _tag: "Opened",
   program: "rl",
@@ -67,13 +67,13 @@ export const saved = (iteration: number, changes: Partial<RunRecord.Saved> = {})
 
 export const finished: RunRecord.Entry = { _tag: "Finished", iteration: 4, reason: "completed", checkpoint: null }
 
-/** A new opening of the run, closed when `use` ends. */
+/** Opens the run and closes it when `use` ends. */
 export const withStore = <A, E, R>(
   run: string,
   use: (store: RunStore.RunStore["Service"]) => Effect.Effect<A, E, R>
 ) => Effect.provide(RunStore.RunStore.use(use), Layer.fresh(RunDirectory.layer(run)))
 
-/** Appends the records in one opening of the run. */
+/** Opens the run and appends the records. */
 export const write = (run: string, ...entries: ReadonlyArray<RunRecord.Entry>) =>
   withStore(run, (store) => Effect.forEach(entries, (entry) => store.append(entry)))
 

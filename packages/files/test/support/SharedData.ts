@@ -1,4 +1,4 @@
-/** Real data beside the checkout; tests that need it say so when it is absent. */
+/** Real data next to the checkout. Tests that need it report when it is missing. */
 import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"

@@ -1,21 +1,21 @@
-/** What every durable store of a run keeps to, in a directory or a database. */
+/** The contract of durable run stores, for directories and databases. */
 import { RunRecord, type RunStore } from "@effect-rl/core"
 import { assert } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import * as Records from "./Records.ts"
 
 export interface Store<R> {
-  /** A new opening of the run for writing, closed when `use` ends. */
+  /** Opens the run for writing and closes it when `use` ends. */
   readonly withStore: <A, E, R2>(
     use: (store: RunStore.RunStore["Service"]) => Effect.Effect<A, E, R2>
   ) => Effect.Effect<A, E | RunStore.RunError, R | R2>
-  /** The run as other processes read it. */
+  /** The run as another process reads it. */
   readonly open: Effect.Effect<RunStore.RunReader, RunStore.RunError, R>
 }
 
 const tags = (records: ReadonlyArray<RunRecord.RunRecord>) => records.map(({ _tag }) => _tag)
 
-/** Each rule by its title. */
+/** The rules of the contract, each with its title. */
 export const rules: ReadonlyArray<
   readonly [title: string, rule: <R>(store: Store<R>) => Effect.Effect<void, unknown, R>]
 > = [

@@ -1,8 +1,8 @@
-/** A file system on which a file is seen to grow by a byte between any two looks at it, as while another process writes it. */
+/** A file system on which a file appears to grow by one byte between any two accesses, as if another process were writing it. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { ByteSize, Effect, FileSystem, Layer } from "effect"
 
-/** Everything before `from` is there at the first look. */
+/** The bytes before `from` are visible at the first access. */
 export const layer = (from: number) =>
   Layer.effect(
     FileSystem.FileSystem,

@@ -42,7 +42,7 @@ describe("a renderer from a chat template", () => {
       ["mistral", "<s>[INST] 2+2?[/INST]"],
       ["plain", "USER: 2+2?\nASSISTANT:"]
     ] as const
-  )("begins a turn as %s does", ([name, expected]) =>
+  )("starts a turn in the format of %s", ([name, expected]) =>
     Effect.gen(function*() {
       const tokenizer = Templates.of(name)
       const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)
@@ -52,7 +52,7 @@ describe("a renderer from a chat template", () => {
       assert.strictEqual(textOf(tokenizer, begun), `${expected}Well`)
     }))
 
-  it.effect("gives the template its own variables, and no date", () =>
+  it.effect("passes the template its own variables, and no date", () =>
     Effect.gen(function*() {
       const thinker = Templates.of("thinker")
       const quiet = yield* JinjaRenderer.fromChatTemplate(thinker, { enable_thinking: false })
@@ -70,7 +70,7 @@ describe("a renderer from a chat template", () => {
       ["llama", ["<|eot_id|>"]],
       ["plain", ["<eos>"]]
     ] as const
-  )("stops where %s ends a turn, and at the end of text", ([name, stops]) =>
+  )("stops at the end of a turn of %s, and at the end of text", ([name, stops]) =>
     Effect.gen(function*() {
       const tokenizer = Templates.of(name)
       const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)
@@ -83,7 +83,7 @@ describe("a renderer from a chat template", () => {
   const Word = Schema.Literals(["first", "last", "all", "part", "line", "role", "letters"])
 
   it.effect.prop(
-    "never turns text of messages into special tokens",
+    "never encodes message text as special tokens",
     [Schema.Literals(names), Schema.Array(Word)],
     ([name, words]) =>
       Effect.gen(function*() {
@@ -120,7 +120,7 @@ describe("a renderer from a chat template", () => {
   it.effect.each(
     [["hermes", false], ["thinker", false], ["mistral", false], ["llama", false], ["plain", true]] as const
   )(
-    "says of %s whether ordinary text ends its turns: %s",
+    "tells whether ordinary text ends the turns of %s: %s",
     ([name, expected]) =>
       Effect.gen(function*() {
         const { limits } = yield* JinjaRenderer.measure(Templates.of(name))
@@ -138,7 +138,7 @@ describe("supervised examples", () => {
       ["llama", "…4<|eot_id|>…6<|eot_id|>"],
       ["plain", "… 4<eos>… 6<eos>…"]
     ] as const
-  )("train what %s has the assistant write", ([name, expected]) =>
+  )("train the assistant's text of %s", ([name, expected]) =>
     Effect.gen(function*() {
       const tokenizer = Templates.of(name)
       const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)
@@ -148,7 +148,7 @@ describe("supervised examples", () => {
       assert.strictEqual(trainedText(tokenizer, last), expected.replace(/^….*?…/, "…"))
     }))
 
-  it.effect("come one for each message where the template rewrites history", () =>
+  it.effect("yield one example per message if the template rewrites history", () =>
     Effect.gen(function*() {
       const tokenizer = Templates.of("thinker")
       const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)
@@ -161,7 +161,7 @@ describe("supervised examples", () => {
       ])
     }))
 
-  it.effect("take chosen messages, and refuse those that are not the assistant's", () =>
+  it.effect("select messages, and refuse messages that are not the assistant's", () =>
     Effect.gen(function*() {
       const tokenizer = Templates.of("hermes")
       const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)
@@ -178,7 +178,7 @@ describe("supervised examples", () => {
 
 describe("tool calls", () => {
   it.effect.each(["hermes", "mistral", "llama"] as const)(
-    "written by %s are read again",
+    "written by %s are parsed",
     (name) =>
       Effect.gen(function*() {
         const tokenizer = Templates.of(name)
@@ -195,7 +195,7 @@ describe("tool calls", () => {
   )
 
   it.effect.each(["hermes", "llama"] as const)(
-    "are made known to %s by its own words",
+    "are declared in the format of %s",
     (name) =>
       Effect.gen(function*() {
         const tokenizer = Templates.of(name)
@@ -214,7 +214,7 @@ describe("tool calls", () => {
       ["[TOOL_CALLS] [{\"name\": 1}]</s>", [], 1],
       ["[TOOL_CALLS] nothing</s>", [], 1]
     ] as const
-  )("of Mistral come as %s too", ([text, calls, unparsed]) =>
+  )("of Mistral may also have the form %s", ([text, calls, unparsed]) =>
     Effect.gen(function*() {
       const tokenizer = Templates.of("mistral")
       const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)
@@ -223,7 +223,7 @@ describe("tool calls", () => {
       assert.strictEqual(message.unparsedToolCalls?.length ?? 0, unparsed)
     }))
 
-  it.effect("stay text if the template has no form for them", () =>
+  it.effect("are rendered as text if the template has no known form for them", () =>
     Effect.gen(function*() {
       const tokenizer = Templates.of("plain")
       const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)
@@ -240,7 +240,7 @@ describe("tool calls", () => {
     ["plain", "one <think>two</think> three<eos>"]
   ] as const
   it.effect.each(responses)(
-    "of %s are the same when they are read token by token",
+    "of %s are parsed the same token by token",
     ([name, text]) =>
       Effect.gen(function*() {
         const tokenizer = Templates.of(name)
@@ -262,10 +262,10 @@ describe("tool calls", () => {
   )
 })
 
-describe("the measured features of a template", () => {
+describe("a template's measured features", () => {
   it.effect.each(
     [["hermes", true], ["thinker", false], ["mistral", true], ["llama", true], ["plain", true]] as const
-  )("says whether prompts of %s extend each other: %s", ([name, expected]) =>
+  )("tells whether prompts of %s extend each other: %s", ([name, expected]) =>
     Effect.gen(function*() {
       const tokenizer = Templates.of(name)
       const measured = yield* JinjaRenderer.measure(tokenizer)
@@ -276,7 +276,7 @@ describe("the measured features of a template", () => {
       )
     }))
 
-  it.effect("says what does not work", () =>
+  it.effect("reports what does not work", () =>
     Effect.gen(function*() {
       const { limits } = yield* JinjaRenderer.measure(Templates.of("thinker"))
       assert.deepStrictEqual(limits, [
@@ -328,7 +328,7 @@ describe("a template that fails is a RendererError", () => {
       "{% set n = namespace(x='ab') %}{% for a in range(99) %}{% set n.x = n.x ~ n.x %}{% endfor %}"
     ],
     [
-      "in lists of one another",
+      "in nested lists",
       "{% set n = namespace(x=[]) %}{% for a in range(99) %}{% set n.x = [n.x, n.x] %}{% endfor %}{{ n.x | tojson }}"
     ]
   ] as const
@@ -338,7 +338,7 @@ describe("a template that fails is a RendererError", () => {
       assert.include(message, "the chat template failed: it loops for longer than any conversation needs")
     }))
 
-  it.effect("but not for a conversation of ten thousand messages", () =>
+  it.effect("but a conversation of ten thousand messages is rendered", () =>
     Effect.gen(function*() {
       const renderer = yield* JinjaRenderer.fromChatTemplate(Templates.of("thinker"))
       const long = Array.from({ length: 5000 }, (_, index) => [user(`question ${index}`), assistant("yes")]).flat()

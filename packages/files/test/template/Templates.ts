@@ -1,4 +1,4 @@
-/** Small chat templates in the manner of well-known models, each with the special tokens of its tokenizer. */
+/** Small chat templates modelled on well-known ones, each with its tokenizer's special tokens. */
 import { HuggingFaceTokenizer } from "@effect-rl/files"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
@@ -10,7 +10,7 @@ interface Family {
   readonly template: string
 }
 
-/** Turns between `<|im_start|>` and `<|im_end|>`, tools as in Hermes 2 Pro. */
+/** Turns between `<|im_start|>` and `<|im_end|>`, with tools as in Hermes 2 Pro. */
 const hermes: Family = {
   special: ["<|im_start|>", "<|im_end|>"],
   eos: "<|im_end|>",
@@ -37,7 +37,7 @@ Call one with <tool_call>{"name": ..., "arguments": ...}</tool_call><|im_end|>
 {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}`
 }
 
-/** Begins each turn with an open thinking block, and keeps reasoning only in the last one. */
+/** Starts each turn with an open thinking block and keeps reasoning only in the last turn. */
 const thinker: Family = {
   special: ["<|im_start|>", "<|im_end|>", "<|end|>"],
   eos: "<|end|>",
@@ -52,7 +52,7 @@ const thinker: Family = {
 {%- elif add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}`
 }
 
-/** Instructions between markers; roles must take turns, and there is no system message. */
+/** Instructions between markers. Roles must alternate, and there is no system message. */
 const mistral: Family = {
   special: ["<s>", "</s>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"],
   bos: "<s>",
@@ -75,7 +75,7 @@ const mistral: Family = {
 {%- endfor %}`
 }
 
-/** JSON calls as in Llama 3.1, with the day of writing. */
+/** JSON calls as in Llama 3.1, with the current date. */
 const llama: Family = {
   special: ["<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"],
   bos: "<|begin_of_text|>",
@@ -97,7 +97,7 @@ const llama: Family = {
 {%- if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}`
 }
 
-/** No special token around turns, and no known form of calls. */
+/** No special tokens around turns and no known form of calls. */
 const plain: Family = {
   special: ["<eos>"],
   eos: "<eos>",
@@ -130,5 +130,5 @@ export const tokenizer = ({ bos, eos, special, template }: Family) =>
 
 export const of = (name: Name) => tokenizer(families[name])
 
-/** A tokenizer of the Hermes family with a template of one's own. */
+/** A tokenizer of the Hermes family with the given template. */
 export const withTemplate = (template: string) => tokenizer({ ...hermes, template })

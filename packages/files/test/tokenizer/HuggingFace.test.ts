@@ -7,7 +7,7 @@ import * as Files from "../support/Files.ts"
 
 const fixtures = fileURLToPath(new URL("../fixtures/tokenizer", import.meta.url))
 
-/** A hub whose only repository is the one in the fixtures. */
+/** A Hub with a single repository, the one in the fixtures. */
 const makeHub = (asked: Array<string>, missing: ReadonlyArray<string> = []) =>
   Layer.mock(Hub.Hub, {
     file: ({ name, revision }, file) => {
@@ -26,7 +26,7 @@ const withTokenizers = <A, E, R>(
 ) => Effect.provide(Tokenizer.Tokenizers.use(use), Layer.provide(HuggingFace.layerNoDeps, hub), { local: true })
 
 layer(Files.layer)("HuggingFace", (it) => {
-  it.effect("loads a tokenizer by the name of its repository, once", () =>
+  it.effect("loads a repository's tokenizer once", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       yield* withTokenizers(makeHub(asked), (tokenizers) =>
@@ -44,14 +44,14 @@ layer(Files.layer)("HuggingFace", (it) => {
       ])
     }))
 
-  it.effect("asks for the revision after @", () =>
+  it.effect("requests the revision after @", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       yield* withTokenizers(makeHub(asked), (tokenizers) => tokenizers.load("org/model@v2"))
       assert.strictEqual(asked[0], "org/model@v2 tokenizer.json")
     }))
 
-  it.effect("loads a folder without asking the hub", () =>
+  it.effect("loads a folder without asking the Hub", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       const tokenizer = yield* withTokenizers(makeHub(asked), (tokenizers) => tokenizers.load(fixtures))
@@ -62,7 +62,7 @@ layer(Files.layer)("HuggingFace", (it) => {
   it.effect("allows a repository without a configuration", () =>
     withTokenizers(makeHub([], ["tokenizer_config.json"]), (tokenizers) => tokenizers.load("org/model")))
 
-  it.effect("says that a name is neither folder nor repository, and asks again the next time", () =>
+  it.effect("reports a name that is neither a folder nor a repository, and asks again the next time", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       yield* withTokenizers(makeHub(asked), (tokenizers) =>

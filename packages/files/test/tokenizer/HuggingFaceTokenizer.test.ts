@@ -11,11 +11,11 @@ const definition: Record<string, unknown> = JSON.parse(readFileSync(`${fixtures}
 const small = Effect.runSync(
   HuggingFaceTokenizer.fromJson("small", definition, { bos_token: null, eos_token: { content: "<|im_end|>" } })
 )
-/** Any text that survives UTF-8: JavaScript's lone surrogates do not. */
+/** Text without lone surrogates, which UTF-8 cannot represent. */
 const Text = Schema.String.check(Schema.makeFilter((text) => !/\p{Surrogate}/u.test(text)))
 
 layer(Files.layer)("HuggingFaceTokenizer", (it) => {
-  it.prop("gives back every text, up to the normal form its definition asks for", [Text], ([text]) => {
+  it.prop("decodes every encoded text back, up to its definition's normalization", [Text], ([text]) => {
     assert.strictEqual(small.decode(small.encode(text, { splitSpecialTokens: true })), text.normalize("NFC"))
   })
 
@@ -32,7 +32,7 @@ layer(Files.layer)("HuggingFaceTokenizer", (it) => {
     assert.strictEqual(small.decode(small.encode("a . b , c ?")), "a . b , c ?")
   })
 
-  it("reads special tokens in a text only where it may", () => {
+  it("encodes special tokens in a text unless splitSpecialTokens is set", () => {
     assert.deepStrictEqual([...small.encode("<|im_end|>")], [451])
     assert.notInclude([...small.encode("<|im_end|>", { splitSpecialTokens: true })], 451)
     assert.strictEqual(small.specialToken("<|im_start|>"), 450)
@@ -44,7 +44,7 @@ layer(Files.layer)("HuggingFaceTokenizer", (it) => {
     assert.strictEqual(small.eosTokenId, 451)
   })
 
-  it("knows the bytes of each token, also of half a character", () => {
+  it("knows the bytes of each token, even for half a character", () => {
     const [first, second] = small.encode("é")
     const table = small.tokenBytes
     assert.isDefined(table)
@@ -72,7 +72,7 @@ describe("a tokenizer's fingerprint", () => {
       assert.strictEqual(yield* fingerprint({ ...definition, post_processor: null, version: "2" }), small.fingerprint)
     }))
 
-  it.effect("tells tokenizers apart that encode differently", () =>
+  it.effect("differs between tokenizers that encode differently", () =>
     Effect.gen(function*() {
       const others = yield* Effect.all([
         fingerprint(withModel({ merges: model.merges.slice(0, -1) })),
@@ -102,10 +102,10 @@ layer(Files.layer)("a tokenizer in a folder", (it) => {
       return error.message
     })
 
-  it.effect("is refused by name of the file when it was cut short", () =>
+  it.effect("is refused if a file is truncated, which the error names", () =>
     broken(JSON.stringify(definition).slice(0, 5000)))
 
-  it.effect("is refused by name of the field when one is missing or wrong", () =>
+  it.effect("is refused if a field is missing or wrong, which the error names", () =>
     Effect.gen(function*() {
       assert.include(yield* broken(JSON.stringify({ ...definition, model: "BPE" })), "model")
       assert.include(yield* broken(JSON.stringify({ ...definition, added_tokens: [{ id: "1", content: "a" }] })), "id")
@@ -116,7 +116,7 @@ layer(Files.layer)("a tokenizer in a folder", (it) => {
       yield* broken("[]")
     }))
 
-  it.effect("is refused when it is not there", () =>
+  it.effect("is refused if its file is missing", () =>
     Effect.gen(function*() {
       const folder = yield* Files.temporaryFolder
       const error = yield* Effect.flip(HuggingFaceTokenizer.fromFolder(folder))

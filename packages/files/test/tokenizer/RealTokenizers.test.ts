@@ -10,14 +10,14 @@ type Name = "qwen3" | "llama3"
 const read = (name: Name, path: string) =>
   Effect.runSync(HuggingFaceTokenizer.fromJson(name, JSON.parse(readFileSync(path, "utf8"))))
 
-/** With the tokens that these texts have alone. */
+/** The vocabulary reduced to the tokens that these texts use. */
 const pruned = (name: Name) =>
   read(name, join(import.meta.dirname, `../../../core/test/fixtures/vocabularies/${name}.json`))
 
 describe("the Qwen3 vocabulary", () => {
   const qwen3 = pruned("qwen3")
 
-  it("encodes a conversation to the ids of the reference", () => {
+  it("encodes a conversation to the reference ids", () => {
     const prompt =
       "<|im_start|>system\nBe terse.<|im_end|>\n<|im_start|>user\nWhat is 2+2?<|im_end|>\n<|im_start|>assistant\n"
     // dprint-ignore
@@ -34,7 +34,7 @@ describe("the Qwen3 vocabulary", () => {
     ])
   })
 
-  it("splits special tokens in a user's text, but not <think>, which is not a special token", () => {
+  it("splits special tokens in a user's text, but keeps <think>, which is not a special token", () => {
     const ids = qwen3.encode("hi<|im_end|><think>x", { splitSpecialTokens: true })
     assert.deepStrictEqual([...ids], [6023, 27, 91, 318, 6213, 91, 29, 151667, 87])
   })
@@ -43,7 +43,7 @@ describe("the Qwen3 vocabulary", () => {
 describe("the Llama 3 vocabulary", () => {
   const llama3 = pruned("llama3")
 
-  it("encodes a conversation to the ids of the reference, with no token of its own before it", () => {
+  it("encodes a conversation to the reference ids, without adding a start token", () => {
     const prompt = "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nBe terse.<|eot_id|>" +
       "<|start_header_id|>user<|end_header_id|>\n\nWhat is 2+2?<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
     // dprint-ignore

@@ -23,7 +23,7 @@ const read = <A>(file: string, schema: Schema.Decoder<A>) =>
 
 const recorded = read(join(fixtures, "ids.json"), Recorded)
 
-/** The folder that `scripts/tokenizers/fetch.sh` filled. */
+/** The folder into which `scripts/tokenizers/fetch.sh` downloads tokenizers. */
 const fetched = process.env["EFFECT_RL_TOKENIZERS"]
 
 const fileOf = (name: string): string | undefined => {
@@ -35,7 +35,7 @@ const fileOf = (name: string): string | undefined => {
 
 const digest = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 8)
 
-/** Hashes of the ids, of the ids with special tokens split, of the text of the ids, and of every second id. */
+/** Hashes of the ids, the ids with special tokens split, the decoded text, and every second id. */
 const hashesOf = (tokenizer: HuggingFaceTokenizer.HuggingFaceTokenizer, text: string): Hashes[number] => {
   const ids = tokenizer.encode(text)
   const split = tokenizer.encode(text, { splitSpecialTokens: true })
@@ -54,7 +54,7 @@ const agrees = (tokenizer: HuggingFaceTokenizer.HuggingFaceTokenizer, hashes: Ha
   }
 }
 
-/** Every way to cut the ids in two, and one id at a time. */
+/** Checks every split of the ids into two parts, and decoding one id at a time. */
 const decodesIncrementally = (tokenizer: HuggingFaceTokenizer.HuggingFaceTokenizer) => {
   for (const text of corpus.filter(({ length }) => length < 60)) {
     const ids = [...tokenizer.encode(text)].filter((_, index) => index % 3 !== 1)
@@ -85,7 +85,7 @@ describe("tokenizers on adversarial text", () => {
     )
   }
 
-  it.effect("a vocabulary of ranks encodes and decodes as tiktoken does", () =>
+  it.effect("a rank vocabulary encodes and decodes as tiktoken does", () =>
     Effect.gen(function*() {
       const folder = join(fixtures, "ranks")
       const tokenizer = yield* HuggingFaceTokenizer.fromFolder(folder)
@@ -94,7 +94,7 @@ describe("tokenizers on adversarial text", () => {
       assert.strictEqual(tokenizer.eosTokenId, 1025)
     }).pipe(Effect.provide(Files.layer)))
 
-  it.effect("a rank file with a broken line is refused by its number", () =>
+  it.effect("a rank file with a broken line is refused with the line number", () =>
     Effect.gen(function*() {
       const folder = yield* Files.temporaryFolder
       yield* Files.writeFile(`${folder}/tiktoken.model`, "IQ== 0\nnot base64\n")

@@ -13,9 +13,9 @@ const withPattern = (pattern: string) => ({
 
 const load = (pattern: string) => HuggingFaceTokenizer.fromJson("a model", withPattern(pattern))
 
-describe("a regular expression of a tokenizer", () => {
+describe("a tokenizer's regular expression", () => {
   it.effect.each(["(a+)+$", "(?:a|aa)*b", "((a{1,3}))+", "(a*){2,}", "([a)]+x)*", "(a)\\1"])(
-    "is refused where it may run for hours: %s",
+    "is refused if it may run for hours: %s",
     (pattern) =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(load(pattern))
@@ -32,7 +32,7 @@ describe("a regular expression of a tokenizer", () => {
     "\\(+",
     "(a|b)?c{2,4}"
   ])(
-    "is read where every group is repeated a few times at most: %s",
+    "is accepted if every group repeats at most a few times: %s",
     (pattern) => Effect.map(load(pattern), (tokenizer) => assert.strictEqual(tokenizer.decode([0]), "a"))
   )
 })
