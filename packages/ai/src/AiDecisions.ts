@@ -1,4 +1,4 @@
-/** Models of this library as decision models of `effect/ai`: exact probabilities of given answers. */
+/** Language models as `effect/ai` decision models, with exact probabilities for a fixed set of answers. */
 import { type ChatModel, TinkerError } from "@effect-rl/core"
 import { ModelInput, type SamplingClient } from "@effect-rl/core/backend"
 import type { Renderer } from "@effect-rl/core/renderers"
@@ -9,15 +9,15 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ChoicePrompt from "./ChoicePrompt.ts"
 
-/** A model that gives the probabilities of the answers. */
+/** The weights that answer questions: a chat model and the client that scores its tokens. */
 export interface Scorer {
   readonly model: Pick<ChatModel.ChatModel, "renderer" | "tokenizer" | "capabilities">
   readonly client: Pick<SamplingClient.SamplingClient, "sample" | "computeLogprobs">
 }
 
-/** The answers of one question. */
+/** The probabilities of one question's answers, and the tokens read to compute them. */
 export interface Scored {
-  /** In the order of the choices; their sum is 1. */
+  /** In the order of the choices. They sum to 1. */
   readonly probabilities: ReadonlyArray<number>
   readonly inputTokens: number
 }
@@ -35,7 +35,7 @@ interface Read {
   readonly inputTokens: number
 }
 
-/** The candidates at the position after the prompt; positions inside the prompt have none. */
+/** The candidate tokens at the position after the prompt. Positions inside the prompt have no candidates. */
 const behind = (prompt: ModelInput.ModelInput, tokens: ReadonlyArray<number>) => {
   const asked = new Int32Array(prompt.length * tokens.length).fill(-1)
   asked.set(tokens, asked.length - tokens.length)
@@ -47,7 +47,7 @@ const noTargets = new TinkerError.TinkerError({
   reason: new TinkerError.Unavailable({ detail: "the answer has no targetPromptLogprobs, which the request asked for" })
 })
 
-/** One request scores all choices. Every request samples at least one token; it is not used. */
+/** Scores all choices in one request. A request must sample at least one token, which is ignored. */
 const together = Effect.fnUntraced(function*(
   { client }: Scorer,
   { prompt, tokens }: ChoicePrompt.ChoicePrompt
@@ -61,7 +61,7 @@ const together = Effect.fnUntraced(function*(
   return { logprobs: Array.from(targetPromptLogprobs.logprobs.slice(-tokens.length)), inputTokens: prompt.length + 1 }
 })
 
-/** A request for each choice. */
+/** Scores each choice in its own request. */
 const oneByOne = Effect.fnUntraced(function*(
   { client }: Scorer,
   { prompt, tokens }: ChoicePrompt.ChoicePrompt
@@ -76,8 +76,9 @@ const oneByOne = Effect.fnUntraced(function*(
 })
 
 /**
- * The probability of each choice, among the choices: each is one token after the same prompt, whose log-probability under the weights is
- * asked for: in one request where the model has `targetPromptLogprobs`, and one for each choice elsewhere.
+ * The probabilities of a question's choices, normalized over the choices. Each choice is one token after the same prompt, scored by its
+ * log-probability. All choices are scored in one request if the model has the `targetPromptLogprobs` capability; otherwise each needs its
+ * own request.
  *
  * @see tinker-cookbook `recipes.decisions.decision: sample_decision`
  */
@@ -132,8 +133,8 @@ const failed = (error: Renderer.RendererError | TinkerError.TinkerError) =>
   })
 
 /**
- * A decision model of some weights. Classifications have the probability of each label, ratings the expected level, and
- * probabilities that of `true`. A question has 2 to 26 answers; images are refused.
+ * A decision model that scores answers with a model's weights. Classifications return the probability of each label, ratings the expected
+ * level, and probability questions the probability of `true`. A question has 2 to 26 answers. Images are refused.
  *
  * @example
  * const triage = Decision.make({

@@ -1,4 +1,4 @@
-/** Messages of `@effect-rl/core` as prompts of `effect/ai`, and back. */
+/** Converts `@effect-rl/core` messages to `effect/ai` prompts and back. */
 import { Message } from "@effect-rl/core"
 import { PythonJson } from "@effect-rl/core/renderers"
 import * as AiError from "effect/ai/AiError"
@@ -9,13 +9,13 @@ import * as Schema from "effect/Schema"
 
 const isJson = Schema.is(Schema.Json)
 
-/** A string unchanged, anything else as JSON. */
+/** Strings unchanged, any other value as JSON. */
 export const toText = (value: unknown): string => {
   if (typeof value === "string") return value
   return isJson(value) ? PythonJson.stringify(PythonJson.fromJson(value)) : String(value)
 }
 
-/** Arguments that are not JSON stay text. */
+/** The parsed arguments, or the text itself if it is not JSON. */
 const toParams = (text: string): unknown =>
   Result.match(PythonJson.parse(text), { onFailure: () => text, onSuccess: PythonJson.toJson })
 
@@ -32,7 +32,7 @@ const contentPart = (
   return part.type === "text" ? part : { type: "reasoning", text: part.thinking }
 }
 
-/** One text, or the texts and images in their order. */
+/** A single text, or a list of texts and images in their order. */
 const userContent = (message: Message.Message) => {
   const parts = Message.parts(message)
   if (!parts.some((part) => part.type === "image")) return Message.text(message)
@@ -42,7 +42,7 @@ const userContent = (message: Message.Message) => {
   })
 }
 
-/** Tool calls without an id get one from their position, and so do their results. */
+/** The given id, or an id derived from the call's position. A tool's result derives the same id. */
 const idOf = (id: string | undefined, turn: number, index: number) => id ?? `call_${turn}_${index}`
 
 const encode = (
@@ -69,7 +69,7 @@ const encode = (
   return { role: "assistant", content: [...Message.parts(message).map(contentPart), ...calls] }
 }
 
-/** Every role except system, assistant and tool becomes the user. */
+/** The messages as a prompt. Roles other than system, assistant and tool become user. */
 export const toPrompt = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Prompt.MessageEncoded> => {
   let turn = -1
   let answers = 0
@@ -133,7 +133,7 @@ const decode = (message: Prompt.Message): Effect.Effect<ReadonlyArray<Message.Me
   }
 }
 
-/** The messages of a prompt; fails for parts that messages do not have, such as files. */
+/** The messages of a prompt. Fails for parts that messages cannot hold, such as files. */
 export const fromPrompt = (
   { content }: Prompt.Prompt
 ): Effect.Effect<ReadonlyArray<Message.Message>, AiError.AiError> =>

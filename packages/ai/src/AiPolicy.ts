@@ -17,15 +17,15 @@ import * as AiMessages from "./AiMessages.ts"
 const refused = (parameter: string, description: string, method = "toLanguageModel") =>
   AiError.make({ module: "AiPolicy", method, reason: new AiError.InvalidRequestError({ parameter, description }) })
 
-/** The tokens of an answer; undefined where the provider does not report them. */
+/** The tokens that an answer used, or undefined if the provider does not report them. */
 const tokensOf = ({ inputTokens, outputTokens }: Response.Usage): Metering.Tokens | undefined =>
   inputTokens.total === undefined || outputTokens.total === undefined
     ? undefined
     : { prefilled: inputTokens.total, sampled: outputTokens.total, trained: 0, cached: inputTokens.cacheRead }
 
 /**
- * A judge, a user or an opponent played by any provider of `effect/ai`. Seeds are ignored: the provider samples as it likes. A run counts
- * the tokens that the provider reports, at the prices of `name`.
+ * A policy, such as a judge, user or opponent, that is played by any `effect/ai` provider. Seeds are not passed to the provider. A run
+ * counts the tokens that the provider reports, at the prices listed for `name`.
  *
  * @example
  * const judge = LanguageModel.LanguageModel.use((languageModel) => Effect.succeed(AiPolicy.fromLanguageModel(languageModel, "judge")))
@@ -48,9 +48,9 @@ export const fromLanguageModel = (
 })
 
 export interface Options {
-  /** The prefix of its requests' keys, from which their seeds are derived. */
+  /** The prefix of request keys. Each request's seed is derived from its key. */
   readonly key: string
-  /** Describes tools to the policy; without it a request that has tools is refused. */
+  /** Describes tools to the policy. Without it, requests with tools are refused. */
   readonly renderer?: Pick<Renderer.Renderer, "name" | "toolsPrefix">
 }
 
@@ -76,7 +76,7 @@ const specOf = (tool: AiTool.Any): ToolSpec.ToolSpec => ({
   parameters: toJsonObject(AiTool.getJsonSchema(tool))
 })
 
-/** The conversation, preceded by the description of its tools. */
+/** The conversation, preceded by the descriptions of the request's tools. */
 const conversation = Effect.fnUntraced(function*(
   { prompt, responseFormat, toolChoice, tools }: LanguageModel.ProviderOptions,
   { renderer }: Options
@@ -97,7 +97,7 @@ const conversation = Effect.fnUntraced(function*(
 
 const usage = { inputTokens: {}, outputTokens: {} }
 
-/** A call without an id gets one from its place in the conversation. */
+/** The tool call as a prompt part. A call without an id gets an id from its position in the conversation. */
 const toCall = ({ function: { arguments: args, name }, id }: Message.ToolCall, turn: number, index: number) =>
   Result.match(PythonJson.parse(args), {
     onFailure: (problem) => Effect.fail(unreadable(`arguments of "${name}" are not JSON: ${problem}`)),
@@ -110,7 +110,7 @@ const toCall = ({ function: { arguments: args, name }, id }: Message.ToolCall, t
       })
   })
 
-/** The answer after `turn` messages. */
+/** The response parts of an answer that follows `turn` messages. */
 const toParts = Effect.fnUntraced(function*(message: Message.Message, turn: number) {
   const [unparsed] = message.unparsedToolCalls ?? []
   if (unparsed !== undefined) return yield* unreadable(`a tool call cannot be read: ${unparsed.error}`)
@@ -123,7 +123,7 @@ const toParts = Effect.fnUntraced(function*(message: Message.Message, turn: numb
   return [...said, ...calls, finish]
 })
 
-/** A whole part as one delta. */
+/** The stream parts of one response part: its whole text is a single delta. */
 const toStreamParts = (part: Response.PartEncoded, index: number): ReadonlyArray<Response.StreamPartEncoded> => {
   const id = String(index)
   if (part.type === "text") {
@@ -140,8 +140,8 @@ const toStreamParts = (part: Response.PartEncoded, index: number): ReadonlyArray
 }
 
 /**
- * A policy as an application's language model, tools included. A stream gives each part as one delta. Its `n`-th request
- * has the key `key/n`.
+ * A policy as the language model of an application, including tool calls. Streams send each part as a single delta. The `n`-th request has
+ * the key `key/n`, which fixes its seed.
  */
 export const toLanguageModel = Effect.fnUntraced(function*<E, R>(
   policy: MessagePolicy.MessagePolicy<E, R>,

@@ -1,4 +1,4 @@
-/** Messages of `@effect-rl/core` as prompts of AI SDK, and back. */
+/** Converts `@effect-rl/core` messages to AI SDK prompts and back. */
 import {
   type LanguageModelV4Content,
   type LanguageModelV4Message,
@@ -64,7 +64,7 @@ const toMessage = (message: Prompt.MessageEncoded): LanguageModelV4Message => {
   }
 }
 
-/** Every role except system, assistant and tool becomes the user. */
+/** The messages as a prompt. Roles other than system, assistant and tool become user. */
 export const toPrompt = (messages: ReadonlyArray<Message.Message>): LanguageModelV4Prompt =>
   AiMessages.toPrompt(Message.withToolNames(messages)).map(toMessage)
 
@@ -132,10 +132,10 @@ const fromMessage = (message: LanguageModelV4Message): ReadonlyArray<Message.Mes
   }
 }
 
-/** The messages of a prompt; throws `UnsupportedFunctionalityError` for parts that messages do not have, such as files. */
+/** The messages of a prompt. Throws `UnsupportedFunctionalityError` for parts that messages cannot hold, such as files. */
 export const fromPrompt = (prompt: LanguageModelV4Prompt): ReadonlyArray<Message.Message> => prompt.flatMap(fromMessage)
 
-/** The answer of a model; parts that messages do not have, such as sources, are left out. */
+/** A model's answer as a message. Parts that messages cannot hold, such as sources, are dropped. */
 export const fromContent = (content: ReadonlyArray<LanguageModelV4Content>): Message.Message =>
   assistant(
     content.filter((part) => part.type === "text" || part.type === "reasoning" || part.type === "tool-call")

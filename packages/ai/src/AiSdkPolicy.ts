@@ -1,4 +1,4 @@
-/** Policies as language models of AI SDK, and its language models as policies. */
+/** Policies as AI SDK language models, and AI SDK language models as policies. */
 import {
   type LanguageModelV4,
   type LanguageModelV4CallOptions,
@@ -18,7 +18,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as AiSdkMessages from "./AiSdkMessages.ts"
 
-/** A language model of AI SDK does not answer. */
+/** An AI SDK language model did not answer. */
 export class AiSdkError extends Schema.TaggedError<AiSdkError>()("AiSdkError", {
   model: Schema.String,
   detail: Schema.String
@@ -30,15 +30,15 @@ export class AiSdkError extends Schema.TaggedError<AiSdkError>()("AiSdkError", {
 
 const textOf = (cause: unknown) => Predicate.isError(cause) ? cause.message : String(cause)
 
-/** The tokens of an answer; undefined where the provider does not report them. */
+/** The tokens that an answer used, or undefined if the provider does not report them. */
 const tokensOf = ({ inputTokens, outputTokens }: LanguageModelV4Usage): Metering.Tokens | undefined =>
   inputTokens.total === undefined || outputTokens.total === undefined
     ? undefined
     : { prefilled: inputTokens.total, sampled: outputTokens.total, trained: 0, cached: inputTokens.cacheRead }
 
 /**
- * A judge, a user, an opponent or a teacher played by any language model of AI SDK, such as `openai("gpt-5")`. Seeds are ignored: the
- * provider samples as it likes. A run counts the tokens that the provider reports, at the prices of the model's id.
+ * A policy, such as a judge, user, opponent or teacher, that is played by any AI SDK language model, for example `openai("gpt-5")`. Seeds
+ * are not passed to the provider. A run counts the tokens that the provider reports, at the prices listed for the model's id.
  *
  * @example
  * import type { LanguageModelV4 } from "@ai-sdk/provider"
@@ -61,13 +61,13 @@ export const fromLanguageModel = (model: LanguageModelV4): MessagePolicy.Message
   }
 }
 
-/** What an application knows of the policy. */
+/** How an application's requests reach the policy. */
 export interface Options {
-  /** The prefix of its requests' keys, from which their seeds are derived, and its id as a model. */
+  /** The prefix of request keys, from which seeds are derived. It is also the `modelId` of the language model. */
   readonly key: string
   /**
-   * The model of the policy, which describes tools to it, and whose backend holds answers of a schema and forced calls. Without it requests for
-   * them are refused.
+   * The policy's model. It describes tools to the policy, and its backend constrains answers to schemas and forced tool calls. Without it,
+   * such requests are refused.
    */
   readonly model?: HeldResponse.Model
 }
@@ -95,14 +95,14 @@ const withTools = Effect.fnUntraced(function*(
   return yield* Renderer.withTools(model.renderer, tools, messages)
 })
 
-/** The grammar, or a refusal of the functionality with the reason why nothing holds it. */
+/** The grammar, or an `UnsupportedFunctionalityError` with the reason why no grammar can constrain the answer. */
 const held = (functionality: string, found: Result.Result<Grammar.Grammar, string>) =>
   Effect.mapError(Effect.fromResult(found), (because) => unsupported(functionality, `${functionality}: ${because}`))
 
 const noModel = (functionality: string) =>
   unsupported(functionality, "give the model of the policy, whose backend holds it")
 
-/** What a request asks of the answer: its conversation, preceded by the description of its tools, and its grammar. */
+/** What a request asks for: the conversation, preceded by its tool descriptions, and the grammar of the answer. */
 const conversation = Effect.fnUntraced(function*(asked: LanguageModelV4CallOptions, { model }: Options) {
   const { prompt, responseFormat, toolChoice = { type: "auto" }, tools = [] } = asked
   const messages = AiSdkMessages.fromPrompt(prompt)
@@ -135,7 +135,7 @@ const conversation = Effect.fnUntraced(function*(asked: LanguageModelV4CallOptio
   return { messages: described, grammar: yield* held("toolChoice", found), isStrictLeft: false }
 })
 
-/** Options of sampling that the policy decides itself. */
+/** Sampling options that the policy sets itself. A request that sets them gets a warning. */
 const own = [
   "maxOutputTokens",
   "temperature",
@@ -161,7 +161,7 @@ const warningsOf = (
     : [])
 ]
 
-/** What was counted for an answer; unknown where nothing was, or not all. */
+/** The sum of the counted tokens. Undefined if nothing was counted or a count is missing. */
 const usageOf = (used: ReadonlyArray<Metering.Used>): LanguageModelV4Usage => {
   const known = used.flatMap(([, tokens]) => tokens ?? [])
   const isKnown = known.length > 0 && known.length === used.length
@@ -178,7 +178,7 @@ const usageOf = (used: ReadonlyArray<Metering.Used>): LanguageModelV4Usage => {
   }
 }
 
-/** Counts by `own` what the metering of the policy's user counts as well. */
+/** Counts every request in both meterings: that of the policy's caller and `own`. */
 const beside = (outer: Metering.Metering, own: Metering.Metering): Metering.Metering => ({
   ...outer,
   meter: (client, model = client.modelPath) => outer.meter(own.meter(client, model), model),
@@ -191,7 +191,7 @@ interface Generated extends LanguageModelV4GenerateResult {
   content: Array<Answered>
 }
 
-/** A call without an id gets one from its place in the conversation; one that cannot be read is text. */
+/** The content of an answer. A tool call without an id gets an id from its position; an unparsed tool call becomes text. */
 const toContent = (message: Message.Message, turn: number): Array<Answered> => [
   ...(typeof message.content === "string"
     ? [{ type: "text" as const, text: message.content }]
@@ -208,7 +208,7 @@ const toContent = (message: Message.Message, turn: number): Array<Answered> => [
   }))
 ]
 
-/** A whole part as one delta. */
+/** The stream parts of one content part: its whole text is a single delta. */
 const toStreamParts = (part: Answered, index: number): ReadonlyArray<LanguageModelV4StreamPart> => {
   const id = String(index)
   if (part.type === "tool-call") return [part]
@@ -220,10 +220,10 @@ const toStreamParts = (part: Answered, index: number): ReadonlyArray<LanguageMod
 }
 
 /**
- * A policy, such as a checkpoint that samples, as the language model of an application that uses AI SDK, tools included. A stream gives
- * each part as one delta. Its usage is what `Metering` counts for it. Its `n`-th request has the key `key/n`. Where the backend of `model` has
- * grammars, answers are JSON of a given schema, and calls are forced and strict. Requests for what a policy cannot give are refused with an
- * `UnsupportedFunctionalityError`.
+ * A policy, such as a sampling checkpoint, as the language model of an AI SDK application, including tool calls. Streams send each part as
+ * a single delta. The usage is what `Metering` counts for the answer. The `n`-th request has the key `key/n`, which fixes its seed. If the
+ * backend of `model` supports grammars, answers follow a given JSON schema, and forced and strict tool calls are guaranteed. Requests that
+ * a policy cannot fulfill are refused with an `UnsupportedFunctionalityError`.
  *
  * @example
  * const languageModel = AiSdkPolicy.toLanguageModel(judge, { key: "application", model })

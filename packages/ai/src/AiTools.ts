@@ -1,4 +1,4 @@
-/** Tools of an `effect/ai` Toolkit, for policies that are trained. */
+/** Tools of an `effect/ai` Toolkit, for policies in training. */
 import { FunctionTool } from "@effect-rl/core"
 import * as AiError from "effect/ai/AiError"
 import * as Prompt from "effect/ai/Prompt"
@@ -12,9 +12,9 @@ import * as Stream from "effect/Stream"
 import * as AiMessages from "./AiMessages.ts"
 
 export interface Options<E, F extends E = never> {
-  /** Time limit of each call; exceeding it is an error shown to the policy. Unbounded unless given. */
+  /** Time limit of each call. When it is exceeded, the policy sees an error. Default: no limit. */
   readonly timeout?: Duration.Input
-  /** Failures that fail the attempt at the episode instead of being shown to the policy. */
+  /** Selects the failures that fail the episode attempt. All other failures are shown to the policy. */
   isFatal?(error: E): error is F
 }
 
@@ -37,7 +37,7 @@ const toAnswer = (result: AiTool.HandlerResult<AiTool.Any>): FunctionTool.Answer
 const isInvalidCall = (error: unknown): error is AiError.AiError =>
   AiError.isAiError(error) && error.reason._tag === "ToolParameterValidationError"
 
-/** The last result; earlier ones only report progress. */
+/** The last result of a handler. Earlier results only report progress. */
 const answer = (
   toolkit: Toolkit.WithHandler<AnyTools>,
   name: string,
@@ -55,7 +55,8 @@ const answer = (
   )
 
 /**
- * The tools of a toolkit, run by its handlers. Failures become errors shown to the policy, whether the toolkit returns or raises them.
+ * The tools of a toolkit, run by its handlers. A failure that the toolkit returns or raises is shown to the policy as an error, unless
+ * `isFatal` selects it.
  *
  * @example
  * import { Tool, Toolkit } from "effect/ai"

@@ -1,4 +1,4 @@
-/** A question with a fixed set of answers, as tokens that end before the one token that tells the answers apart. */
+/** A question with fixed answers, rendered as a prompt whose next token selects the answer. */
 import { type ChatModel, Message } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { Renderer } from "@effect-rl/core/renderers"
@@ -6,14 +6,14 @@ import type * as Decision from "effect/ai/Decision"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 
-/** One of the answers. Descriptions are shown to the model. */
+/** One of the answers. The model sees its description. */
 export interface Choice {
   readonly label: string
   readonly description?: Decision.Description | undefined
 }
 
 export interface Question {
-  /** The text that the question is about. */
+  /** The data that the question is about. */
   readonly state: Schema.Json
   readonly instructions: Decision.Description
   readonly choices: ReadonlyArray<Choice>
@@ -21,7 +21,7 @@ export interface Question {
 
 export interface ChoicePrompt {
   readonly prompt: ModelInput.ModelInput
-  /** The token that selects each choice, in their order. */
+  /** The token that selects each choice, in the order of the choices. */
   readonly tokens: ReadonlyArray<number>
 }
 
@@ -54,7 +54,7 @@ const messages = ({ choices, instructions, state }: Question): ReadonlyArray<Mes
   ].join("\n"))
 ]
 
-/** The token of each letter after the prefix; fails where the tokenizer does not give one token for each. */
+/** The token of each letter after the prefix. Fails if the tokenizer does not encode each letter as one token. */
 const letterTokens = Effect.fnUntraced(function*({ tokenizer }: Model, count: number) {
   const before = tokenizer.encode(prefix)
   const tokens = Array.from(letters.slice(0, count), (letter) => {
@@ -66,13 +66,13 @@ const letterTokens = Effect.fnUntraced(function*({ tokenizer }: Model, count: nu
   return yield* refused(`the tokenizer does not write each letter after "${prefix}" as a token of its own`)
 })
 
-/** Where the last occurrence of `part` begins; −1 where it does not occur. */
+/** The index of the last occurrence of `part`, or −1 if there is none. */
 const lastIndexOf = (tokens: Int32Array, part: ReadonlyArray<number>) =>
   tokens.findLastIndex((_, start) => part.every((token, index) => tokens[start + index] === token))
 
 /**
- * The conversation up to the letter of the answer. The answer is rendered as an assistant's whole message, so that a model
- * that thinks is asked without thinking.
+ * The prompt of a question, up to the letter that selects the answer, and the token of each letter. The prompt is cut from a complete
+ * assistant message, so a reasoning model answers without thinking first.
  *
  * @example
  * const asked = ChoicePrompt.make(model, {

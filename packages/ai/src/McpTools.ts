@@ -1,4 +1,4 @@
-/** Tools of an MCP server, which lives as long as the scope in which it is started, such as that of a group's member. */
+/** Tools of an MCP server. The server's connection or process lives until its scope closes, such as the scope of a group member. */
 import { GivenSchema } from "@effect-rl/agent"
 import { FunctionTool } from "@effect-rl/core"
 import * as McpClient from "effect/ai/McpClient"
@@ -23,7 +23,7 @@ export class NotConnected extends Schema.TaggedError<NotConnected>()("NotConnect
   }
 }
 
-/** The server lacks a tool that is named in `allow`. */
+/** The server does not offer a tool that `allow` names. */
 export class NotOffered extends Schema.TaggedError<NotOffered>()("NotOffered", {
   tool: Schema.String,
   offered: Schema.Array(Schema.String)
@@ -33,7 +33,7 @@ export class NotOffered extends Schema.TaggedError<NotOffered>()("NotOffered", {
   }
 }
 
-/** Arguments of a tool cannot be checked against the schema that the server gives. */
+/** The server's schema for a tool is one that arguments cannot be checked against. */
 export class Uncheckable extends Schema.TaggedError<Uncheckable>()("Uncheckable", {
   tool: Schema.String,
   detail: Schema.String
@@ -55,13 +55,13 @@ export class McpToolsError extends Schema.TaggedError<McpToolsError>()("McpTools
 export interface Options<F extends McpClientError = never> {
   /** Names the server in errors. */
   readonly name: string
-  /** The tools that a policy sees and may call: all, or those of these names; the server's other tools are hidden from it. */
+  /** The tools that the policy sees and may call: "all", or a list of names. The server's other tools are hidden. */
   readonly allow: ReadonlyArray<string> | "all"
   /** Time limit for connecting; default 60 seconds. */
   readonly connectTimeout?: Duration.Input
-  /** Time limit of each call; exceeding it is an error shown to the policy. Default 60 seconds. */
+  /** Time limit of each call. When it is exceeded, the policy sees an error. Default: 60 seconds. */
   readonly callTimeout?: Duration.Input
-  /** Failures that fail the attempt at the episode instead of being shown to the policy. */
+  /** Selects the failures that fail the episode attempt. All other failures are shown to the policy. */
   readonly isFatal?: (error: McpClientError) => error is F
 }
 
@@ -109,7 +109,7 @@ const toTool = <F extends McpClientError>(
 const notConnected = (server: string) => ({ message }: McpClientError) =>
   failed(server, new NotConnected({ detail: message }))
 
-/** The allowed tools of a client that is connected. */
+/** The allowed tools of a connected client. */
 export const fromClient = Effect.fnUntraced(function*<F extends McpClientError = never>(
   client: McpClient.McpClient,
   options: Options<F>
@@ -139,8 +139,9 @@ const connected = <F extends McpClientError, R>(
   )
 
 /**
- * Starts a server as a process and talks to it over its standard streams; the spawner says where, such as a `SandboxSpawner`. When the scope closes, its input ends; a server that does not
- * exit is terminated, and then killed. A server that dies is an error shown to the policy.
+ * Starts a server as a process and talks to it over stdin and stdout. The `ChildProcessSpawner` decides where the process runs, for example
+ * in a sandbox with `SandboxSpawner`. When the scope closes, the server's stdin ends; a server that does not exit is terminated, then
+ * killed. If the server dies, the policy sees an error.
  */
 export const stdio = <F extends McpClientError = never>(
   command: ChildProcess.Command,
@@ -149,7 +150,7 @@ export const stdio = <F extends McpClientError = never>(
   connected(McpClient.stdio({ command, protocol: McpProtocol.v2025_11_25 }), options)
 
 /**
- * Talks to a server over HTTP. Secret headers are `Redacted`.
+ * Talks to a server over HTTP. Pass secret headers as `Redacted`.
  *
  * @example
  * const tools = McpTools.http("https://mcp.example.com/mcp", { name: "search", allow: ["query"], callTimeout: "20 seconds" })

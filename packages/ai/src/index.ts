@@ -1,14 +1,14 @@
-/** Tools, policies and decisions of `effect/ai` and AI SDK, and tools of MCP servers. Stable. */
+/** Tools, policies and decision models for `effect/ai` and AI SDK, and tools of MCP servers. Stable. */
 
-/** Models of this library as decision models of `effect/ai`: exact probabilities of given answers. */
+/** Language models as `effect/ai` decision models, with exact probabilities for a fixed set of answers. */
 export * as AiDecisions from "./AiDecisions.ts"
 /** Policies as language models of `effect/ai`, and language models as policies. */
 export * as AiPolicy from "./AiPolicy.ts"
-/** Policies as language models of AI SDK, and its language models as policies. */
+/** Policies as AI SDK language models, and AI SDK language models as policies. */
 export * as AiSdkPolicy from "./AiSdkPolicy.ts"
-/** Tools of an `effect/ai` Toolkit, for policies that are trained. */
+/** Tools of an `effect/ai` Toolkit, for policies in training. */
 export * as AiTools from "./AiTools.ts"
-/** A question with a fixed set of answers, as tokens that end before the one token that tells the answers apart. */
+/** A question with fixed answers, rendered as a prompt whose next token selects the answer. */
 export * as ChoicePrompt from "./ChoicePrompt.ts"
-/** Tools of an MCP server, which lives as long as the scope in which it is started, such as that of a group's member. */
+/** Tools of an MCP server. The server's connection or process lives until its scope closes, such as the scope of a group member. */
 export * as McpTools from "./McpTools.ts"

@@ -1,10 +1,10 @@
-/** A policy that calls one tool after the other, regardless of their results. */
+/** A policy that calls one tool after another, regardless of their results. */
 import { Message, type Policy } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import type { Renderer } from "@effect-rl/core/renderers"
 import { Effect } from "effect"
 
-/** Reads the `i`-th response as a call of the `i`-th tool, or as the end where there is none. */
+/** Parses the `i`-th response as a call to the `i`-th named tool, or as the final answer if the name is undefined. */
 export const renderer = (...names: ReadonlyArray<string | undefined>): Renderer.Renderer => {
   let turn = 0
   return {

@@ -8,7 +8,7 @@ import { Decision, DecisionModel } from "effect/ai"
 
 const tokenizer = TestTokenizer.characters
 
-/** A model that gives each letter after `choice#` this probability, up to a factor. */
+/** A model that gives the letters after `choice#` probabilities in proportion to these weights. */
 const weighing = (weights: Readonly<Record<string, number>>): Script.Script => ({
   tokenizer,
   computeLogprobs: (prompt) => {
@@ -54,7 +54,7 @@ const decide = (weights: Readonly<Record<string, number>>, renderer = "qwen3_ins
 
 describe("a model as a decision model", () => {
   it.effect.each(["qwen3_instruct", "qwen3", "llama3", "role_colon"])(
-    "gives each answer its probability among the answers, asked by %s",
+    "returns each answer's probability among the answers, with the renderer %s",
     (renderer) =>
       Effect.gen(function*() {
         const { answers } = yield* decide({ A: 0.1, B: 0.3, C: 0.1 }, renderer)
@@ -97,7 +97,7 @@ describe("a model as a decision model", () => {
     }))
 })
 
-describe("a model that scores candidates of a prompt", () => {
+describe("a model with the targetPromptLogprobs capability", () => {
   const models = (sampling: ReadonlyArray<"targetPromptLogprobs">) => ({
     tokenizer,
     models: { [Script.defaultModel]: { contextLength: 4096, sampling } }
@@ -113,7 +113,7 @@ describe("a model that scores candidates of a prompt", () => {
       return { answers, usage, asked }
     }).pipe(Effect.provide(ScriptedTinker.layer(script)))
 
-  it.effect("is asked once for each question, and decides as one that is asked for each answer", () =>
+  it.effect("is asked once per question, and decides like a model that is asked once per answer", () =>
     Effect.gen(function*() {
       const [together, oneByOne] = yield* Effect.all([decided(models(["targetPromptLogprobs"])), decided(models([]))])
       assert.deepStrictEqual(together.asked, ["Sample", "Sample", "Sample"])
@@ -122,7 +122,7 @@ describe("a model that scores candidates of a prompt", () => {
       assert.isBelow(together.usage.inputTokens ?? NaN, (oneByOne.usage.inputTokens ?? NaN) / 2)
     }))
 
-  it.effect("is an AiError where it answers without them", () =>
+  it.effect("fails with an AiError if the backend returns no log-probabilities", () =>
     Effect.gen(function*() {
       const sequence = Script.text(tokenizer, "A")
       const error = yield* Effect.flip(
@@ -132,8 +132,8 @@ describe("a model that scores candidates of a prompt", () => {
     }))
 })
 
-describe("what cannot be decided is an AiError", () => {
-  it.effect("for more answers than letters", () =>
+describe("a decision that cannot be made fails with an AiError", () => {
+  it.effect("because there are more answers than letters", () =>
     Effect.gen(function*() {
       const criteria = Object.fromEntries(Array.from({ length: 27 }, (_, index) => [`label ${index}`, null]))
       const many = Decision.make({
@@ -148,7 +148,7 @@ describe("what cannot be decided is an AiError", () => {
       assert.include(error.message, "a question has 27 choices, expected 2 to 26")
     }))
 
-  it.effect("for a tokenizer that joins the letter with the text before it", () =>
+  it.effect("because the tokenizer merges the letter with the text before it", () =>
     Effect.gen(function*() {
       const joining = TestTokenizer.make({
         name: "joining",

@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import { LanguageModel, type Response, Tool, Toolkit } from "effect/ai"
 
-/** Answers in turn, and keeps what it was asked. */
+/** A policy that gives these answers in turn, and records the requests. */
 const policy = (...answers: ReadonlyArray<Message.Message>) => {
   const requests: Array<MessagePolicy.Request> = []
   const self: MessagePolicy.MessagePolicy = {
@@ -58,7 +58,7 @@ describe("a language model as a policy", () => {
     return counts
   })
 
-  it.effect("has the tokens that its provider reports counted under its name", () =>
+  it.effect("counts the tokens that its provider reports under its name", () =>
     Effect.gen(function*() {
       const usage = { inputTokens: { total: 12, cacheRead: 4 }, outputTokens: { total: 3 } }
       assert.deepStrictEqual(yield* counted(usage), [
@@ -66,12 +66,12 @@ describe("a language model as a policy", () => {
       ])
     }))
 
-  it.effect("says that they are unknown where its provider does not tell them", () =>
+  it.effect("reports unknown tokens if its provider does not count them", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* counted({ inputTokens: {}, outputTokens: {} }), [["some-judge", undefined]])
     }))
 
-  it.effect("is not asked by a plan", () =>
+  it.effect("is not called by a plan", () =>
     Effect.gen(function*() {
       const judge = AiPolicy.fromLanguageModel(yield* answering({ inputTokens: {}, outputTokens: {} }))
       const error = yield* Effect.flip(judge.respond({ messages: [Message.user("4 + 5?")], key: "k" })).pipe(
@@ -87,7 +87,7 @@ describe("a language model as a policy", () => {
 })
 
 describe("a policy as a language model", () => {
-  it.effect("answers a conversation, each request under a key of its own", () =>
+  it.effect("answers a conversation, with a separate key for each request", () =>
     Effect.gen(function*() {
       const asked = policy(thinking("capital?", "Lima"), Message.assistant("Tokyo"))
       const model = yield* AiPolicy.toLanguageModel(asked, { key: "judge" })
@@ -102,7 +102,7 @@ describe("a policy as a language model", () => {
       ])
     }))
 
-  it.effect("streams whole parts", () =>
+  it.effect("streams each part as one delta", () =>
     Effect.gen(function*() {
       const model = yield* AiPolicy.toLanguageModel(policy(thinking("hm", "Lima")), { key: "k" })
       const parts = yield* Stream.runCollect(model.streamText({ prompt: "Peru?" }))
@@ -117,7 +117,7 @@ describe("a policy as a language model", () => {
       ])
     }))
 
-  it.effect("lists tools in the form of its model family, and calls them", () =>
+  it.effect("describes tools in the format of its model family, and calls them", () =>
     Effect.gen(function*() {
       const asked = policy(calling(`{"n": 4}`), Message.assistant("8"))
       const model = yield* AiPolicy.toLanguageModel(asked, { key: "k", renderer: yield* renderer })
@@ -131,7 +131,7 @@ describe("a policy as a language model", () => {
       assert.include(system === undefined ? "" : Message.text(system), `"name": "double"`)
     }).pipe(Effect.provide(handlers)))
 
-  it.effect("reads what tools answered", () =>
+  it.effect("reads the results of tools", () =>
     Effect.gen(function*() {
       const asked = policy(Message.assistant("8"))
       const model = yield* AiPolicy.toLanguageModel(asked, { key: "k" })
@@ -159,7 +159,7 @@ describe("a policy as a language model", () => {
   const reason = <A>(answer: Effect.Effect<A, { readonly reason: { readonly _tag: string } }>) =>
     Effect.map(Effect.flip(answer), ({ reason }) => reason._tag)
 
-  it.effect("refuses what no policy can do", () =>
+  it.effect("refuses requests that no policy can fulfill", () =>
     Effect.gen(function*() {
       const model = yield* AiPolicy.toLanguageModel(policy(), { key: "k" })
       const file = { type: "file", mediaType: "image/png", data: "AAAA" } as const
@@ -175,7 +175,7 @@ describe("a policy as a language model", () => {
       assert.strictEqual(yield* reason(withTools), "InvalidRequestError")
     }))
 
-  it.effect("fails with the policy's error, and for a response that cannot be read", () =>
+  it.effect("fails with the policy's error, and fails on a response that cannot be parsed", () =>
     Effect.gen(function*() {
       const failing = yield* AiPolicy.toLanguageModel({ respond: () => Effect.fail(new Error("away")) }, { key: "k" })
       const error = yield* Effect.flip(failing.generateText({ prompt: "Peru?" }))
@@ -188,7 +188,7 @@ describe("a policy as a language model", () => {
 })
 
 describe("a language model as a policy", () => {
-  it.effect("gives the answers of the policy behind it", () =>
+  it.effect("returns the answers of the policy behind it", () =>
     Effect.gen(function*() {
       const asked = policy(thinking("capital?", "Lima"), Message.assistant("Tokyo"))
       const self = AiPolicy.fromLanguageModel(yield* AiPolicy.toLanguageModel(asked, { key: "k" }))
@@ -198,7 +198,7 @@ describe("a language model as a policy", () => {
       assert.deepStrictEqual(asked.requests[0]?.messages, messages)
     }))
 
-  it.effect("is shown calls and their answers, with ids by their place where they have none", () =>
+  it.effect("sees tool calls and results, with ids from their positions if they have none", () =>
     Effect.gen(function*() {
       const asked = policy(Message.assistant("8"))
       const self = AiPolicy.fromLanguageModel(yield* AiPolicy.toLanguageModel(asked, { key: "k" }))
@@ -219,7 +219,7 @@ describe("a language model as a policy", () => {
       assert.deepStrictEqual(answers.map(Message.text), ["8", "10"])
     }))
 
-  it.effect("is a service like any other", () =>
+  it.effect("can be provided as a LanguageModel service", () =>
     Effect.gen(function*() {
       const model = AiPolicy.toLanguageModel(policy(Message.assistant("Lima")), { key: "k" })
       const { text } = yield* LanguageModel.generateText({ prompt: "Peru?" }).pipe(

@@ -1,4 +1,4 @@
-/** Objects and calls that AI SDK asks of a policy on the engine. */
+/** Objects and tool calls that AI SDK requests from a policy on the engine. */
 import { AiSdkPolicy } from "@effect-rl/ai"
 import { ChatModel, MessagePolicy, Tinker } from "@effect-rl/core"
 import * as Engine from "@effect-rl/engine/Engine"
@@ -18,7 +18,7 @@ const engine = Layer.unwrap(
   )
 ).pipe(Layer.provide(Host.layer({ workers: 1 })), Layer.provideMerge(NodeServices.layer))
 
-/** A policy that samples as the seed says. */
+/** A policy that samples with the given seed. */
 const policy = Effect.fnUntraced(function*(seed: number) {
   const model = yield* ChatModel.resolve("effect-rl/tiny-64")
   const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))
@@ -38,9 +38,9 @@ const wash = tool({ description: "Washes a wall.", inputSchema: Zod.object({}), 
 
 const seeds = [1, 2]
 
-describe("a policy on the engine as a language model of AI SDK", () => {
+describe("a policy on the engine as an AI SDK language model", () => {
   layer(engine)((it) => {
-    it.effect("gives objects of a schema, whole and streamed, whatever the seed", () =>
+    it.effect("returns objects that match a schema, complete or streamed, for any seed", () =>
       Effect.gen(function*() {
         for (const seed of seeds) {
           const model = yield* policy(seed)
@@ -57,7 +57,7 @@ describe("a policy on the engine as a language model of AI SDK", () => {
         }
       }).pipe(Effect.scoped))
 
-    it.effect("gives calls where they are forced, whatever the seed", () =>
+    it.effect("returns forced tool calls, for any seed", () =>
       Effect.gen(function*() {
         for (const seed of seeds) {
           const model = yield* policy(seed)

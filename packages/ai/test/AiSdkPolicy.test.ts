@@ -21,7 +21,7 @@ const answersNine = Layer.merge(
   TestTokenizer.layer(TestTokenizer.characters)
 )
 
-/** Answers in turn, and keeps what it was asked. */
+/** A policy that gives these answers in turn, and records the requests. */
 const policy = (...answers: ReadonlyArray<Message.Message>) => {
   const requests: Array<MessagePolicy.Request> = []
   const self: MessagePolicy.MessagePolicy = {
@@ -42,7 +42,7 @@ const double = tool({
   execute: ({ n }) => ({ twice: 2 * n })
 })
 
-/** A model of a backend that can do what is given. */
+/** A model whose backend has the given sampling capabilities. */
 const chatModel = (sampling: ReadonlyArray<string> = []) =>
   Effect.map(Renderers.byName("qwen3_instruct", TestTokenizer.characters), (renderer) => ({
     name: "scripted",
@@ -63,8 +63,8 @@ const question = [{ role: "user" as const, content: [{ type: "text" as const, te
 
 const tools = [{ type: "function" as const, name: "double", inputSchema: {} }]
 
-describe("a policy as a language model of AI SDK", () => {
-  it.effect("answers, and says which options it decides itself", () =>
+describe("a policy as an AI SDK language model", () => {
+  it.effect("answers, and warns about options that the policy sets itself", () =>
     Effect.gen(function*() {
       const self = policy(Message.assistant("9"))
       const model = yield* languageModel(self)
@@ -80,14 +80,14 @@ describe("a policy as a language model of AI SDK", () => {
       ])
     }))
 
-  it.effect("streams", () =>
+  it.effect("streams its answer", () =>
     Effect.gen(function*() {
       const model = yield* languageModel(policy(Message.assistant("9")))
       const parts = Stream.fromAsyncIterable(streamText({ model, prompt: "4 + 5?" }).textStream, String)
       assert.deepStrictEqual(yield* Stream.runCollect(parts), ["9"])
     }))
 
-  it.effect("tells the tokens that were counted for an answer, which its user's metering counts too", () =>
+  it.effect("reports the tokens counted for an answer, which the caller's metering counts too", () =>
     Effect.gen(function*() {
       const model = yield* ChatModel.resolve(Script.defaultModel, { renderer: "qwen3_instruct" })
       const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))
@@ -129,7 +129,7 @@ describe("a policy as a language model of AI SDK", () => {
       ])
     }))
 
-  it.effect("asks for a grammar of answers with a schema, and of calls that are forced or strict", () =>
+  it.effect("asks for a grammar if the request has a schema, or forced or strict tool calls", () =>
     Effect.gen(function*() {
       const self = policy(
         Message.assistant(`{"n": 4}`),
@@ -160,7 +160,7 @@ describe("a policy as a language model of AI SDK", () => {
       assert.isUndefined(free)
     }))
 
-  it.effect("refuses what no grammar holds, and files", () =>
+  it.effect("refuses files, and schemas that no grammar can express", () =>
     Effect.gen(function*() {
       const refusal = (more: object, sampling: ReadonlyArray<string> = ["grammar"]) =>
         Effect.flatMap(languageModel(policy(), sampling), (model) =>
@@ -187,7 +187,7 @@ describe("a policy as a language model of AI SDK", () => {
       assert.strictEqual(yield* refusal(json), "answered")
     }))
 
-  it.effect("warns of strict tools that no grammar holds, and refuses tools without a model", () =>
+  it.effect("warns about strict tools that no grammar can express, and refuses tools without a model", () =>
     Effect.gen(function*() {
       const strict = tools.map((tool) => ({ ...tool, strict: true }))
       const held = yield* languageModel(policy())
@@ -205,7 +205,7 @@ describe("a policy as a language model of AI SDK", () => {
     }))
 })
 
-describe("a language model of AI SDK as a policy", () => {
+describe("an AI SDK language model as a policy", () => {
   const answering = (total: number | undefined) =>
     new MockLanguageModelV4({
       modelId: "some-judge",
@@ -239,7 +239,7 @@ describe("a language model of AI SDK as a policy", () => {
     return { answer, counts }
   })
 
-  it.effect("is given the conversation, and its tokens are counted", () =>
+  it.effect("receives the conversation, and has its tokens counted", () =>
     Effect.gen(function*() {
       const model = answering(7)
       const { answer, counts } = yield* counted(model)
@@ -272,12 +272,12 @@ describe("a language model of AI SDK as a policy", () => {
       ])
     }))
 
-  it.effect("has unknown tokens where its provider does not report them", () =>
+  it.effect("reports unknown tokens if its provider does not count them", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* counted(answering(undefined))).counts, [["some-judge", undefined]])
     }))
 
-  it.effect("fails with what its provider says, and where a plan asks no model", () =>
+  it.effect("fails with the provider's error, and is not called by a plan", () =>
     Effect.gen(function*() {
       const broken = new MockLanguageModelV4({
         modelId: "some-judge",

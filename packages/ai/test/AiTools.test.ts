@@ -53,7 +53,7 @@ const test = <A, E>(name: string, run: Effect.Effect<A, E, Stations | Effect.Ser
 
 describe("the tools of a toolkit", () => {
   test(
-    "are told as they are declared",
+    "have the declared names, descriptions and schemas",
     Effect.gen(function*() {
       const specs = AiTools.fromToolkit(yield* kit).map(({ spec }) => spec)
       assert.deepStrictEqual(specs.map(({ name }) => name), ["weather", "say", "forgive"])
@@ -71,7 +71,7 @@ describe("the tools of a toolkit", () => {
   )
 
   test(
-    "answer with their encoded result, or a text unchanged",
+    "return their encoded result, and text unchanged",
     Effect.gen(function*() {
       const tools = AiTools.fromToolkit(yield* kit)
       assert.deepStrictEqual(yield* call(tools, "weather", `{"city": "Lima"}`), { content: `{"degrees": 20}` })
@@ -80,7 +80,7 @@ describe("the tools of a toolkit", () => {
   )
 
   test(
-    "report errors of the arguments, the handler and the toolkit",
+    "report errors in the arguments, the handler and the toolkit",
     Effect.gen(function*() {
       const tools = AiTools.fromToolkit(yield* kit)
       const answers = yield* Effect.all([
@@ -100,7 +100,7 @@ describe("the tools of a toolkit", () => {
   )
 
   test(
-    "fail the attempt with errors that isFatal accepts, and with defects",
+    "fail the attempt on defects and on errors that isFatal selects",
     Effect.gen(function*() {
       const tools = AiTools.fromToolkit(yield* kit, { isFatal: (error) => error._tag === "NotFound" })
       const error = yield* Effect.flip(call(tools, "weather", `{"city": "Atlantis"}`))
@@ -109,7 +109,7 @@ describe("the tools of a toolkit", () => {
   )
 
   test(
-    "serve an episode",
+    "can be called in an episode",
     Effect.gen(function*() {
       const env = yield* ToolEnv.make({
         model: { renderer: Agent.renderer("say", undefined) },

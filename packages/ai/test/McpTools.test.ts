@@ -32,7 +32,7 @@ const isGone = (pid: string) =>
 const live = <E>(name: string, test: Effect.Effect<void, E, NodeServices.NodeServices>) =>
   it.live(name, () => test.pipe(Effect.provide(NodeServices.layer)))
 
-describe("the tools of a server", () => {
+describe("the tools of an MCP server", () => {
   live(
     "are those that are allowed, as it describes them",
     Effect.scoped(Effect.gen(function*() {
@@ -163,7 +163,7 @@ describe("a server that dies in the middle of a call", () => {
   )
 })
 
-describe("no server outlives its scope", () => {
+describe("a server process ends with its scope", () => {
   live(
     "when it closes",
     Effect.gen(function*() {
@@ -236,7 +236,7 @@ describe("a server over HTTP", () => {
     { disableLogger: true, disableListenLog: true }
   ).pipe(Layer.provideMerge(NodeHttpServer.layer(listening, { host: "127.0.0.1", port: 0 })))
 
-  it.live("has the same tools", () =>
+  it.live("offers the same tools as a server over stdio", () =>
     Effect.gen(function*() {
       const { address } = yield* HttpServer.HttpServer
       const url = `${HttpServer.formatAddress(address)}/mcp`
@@ -252,7 +252,7 @@ describe("a server over HTTP", () => {
     }).pipe(Effect.scoped, Effect.provide([served, FetchHttpClient.layer])))
 })
 
-describe("what cannot be used is refused when it is connected", () => {
+describe("unusable servers and tools are refused on connection", () => {
   const refusal = <E extends { readonly message: string }>(
     tools: Effect.Effect<unknown, E, ChildProcessSpawner.ChildProcessSpawner | Scope.Scope>
   ) => Effect.map(Effect.flip(Effect.scoped(tools)), ({ message }) => message)
