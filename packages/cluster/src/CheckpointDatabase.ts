@@ -1,4 +1,4 @@
-/** Checkpoints of a run in a PostgreSQL database, with copies of those that are used in a folder of this machine. */
+/** A run's checkpoints in a PostgreSQL database. Checkpoints that this machine uses are copied to a local folder. */
 import { RunStore, TinkerError } from "@effect-rl/core"
 import { CheckpointStore, FileFailure } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
@@ -11,12 +11,12 @@ import { createHash, randomUUID } from "node:crypto"
 import * as RunFence from "./RunFence.ts"
 import * as RunTables from "./RunTables.ts"
 
-/** Bytes of a file that are sent at once. */
+/** Bytes of a file that are sent in one statement. */
 const partBytes = 8_388_608
 
 const sumOf = (bytes: Uint8Array | string) => createHash("sha256").update(bytes).digest("hex")
 
-/** A file of a checkpoint, by its name in the folder. */
+/** A file of a checkpoint: its name in the checkpoint's folder, and its checksum. */
 interface File {
   readonly name: string
   readonly sum: string
@@ -27,9 +27,9 @@ interface Place {
   readonly fs: FileSystem.FileSystem
   readonly join: Path.Path["join"]
   readonly run: string
-  /** The folder of the copies, each under the sum of its files. */
+  /** The folder of local copies. Each copy's name is the checksum of its files. */
   readonly copies: string
-  /** One copy is fetched at a time. */
+  /** Limits downloads to one copy at a time. */
   readonly permit: Semaphore.Semaphore
 }
 
@@ -42,7 +42,7 @@ const unavailable =
 
 const folderOf = ({ copies, join }: Place, files: ReadonlyArray<File>) => join(copies, sumOf(JSON.stringify(files)))
 
-/** Stores the content of a file under its sum; parts that are there already stay. */
+/** Stores a file's content under its checksum. Parts that are already stored are not sent again. */
 const send = Effect.fnUntraced(function*({ run, sql }: Place, bytes: Uint8Array) {
   const sum = sumOf(bytes)
   for (let part = 0; part === 0 || part * partBytes < bytes.length; part++) {
@@ -71,7 +71,7 @@ const receive = Effect.fnUntraced(function*({ run, sql }: Place, { name, sum }: 
   return yield* new RunStore.RunError({ run, detail })
 })
 
-/** A folder for files that are on their way; gone with the scope unless it was renamed. */
+/** A temporary folder for a download. It is removed when the scope closes, unless it was renamed. */
 const makePartial = ({ copies, fs, join }: Place) =>
   Effect.acquireRelease(
     Effect.suspend(() => {
@@ -81,7 +81,7 @@ const makePartial = ({ copies, fs, join }: Place) =>
     (folder) => Effect.ignore(fs.remove(folder, { recursive: true, force: true }))
   )
 
-/** Renames a whole folder to the sum of its files, unless there is such a copy already. */
+/** Renames a complete folder to the checksum of its files, unless that copy already exists. */
 const keep = Effect.fnUntraced(function*(place: Place, partial: string, files: ReadonlyArray<File>) {
   const { fs } = place
   const folder = folderOf(place, files)
@@ -128,7 +128,7 @@ const placeOf = Effect.fnUntraced(function*(run: string, copies: string) {
 const onlyRead = "only the process that writes the run saves checkpoints"
 
 /**
- * The checkpoints of a run, to sample from; copies lie in the folder.
+ * The checkpoints of a run, for sampling. `copies` is the local folder for copies.
  *
  * @example
  * const engine = CheckpointDatabase.open("sums", "/tmp/copies").pipe(
@@ -147,8 +147,8 @@ export const open = Effect.fn("CheckpointDatabase.open")(function*(run: string, 
 })
 
 /**
- * The checkpoints of the run that this process has taken over. A checkpoint is saved with all of its files or not at all, and not at all
- * once another process has taken the run over.
+ * The checkpoints of the run that this process has taken over. Saving is atomic: a checkpoint is stored with all of its files or not at
+ * all. Saving fails once another process has taken the run over.
  */
 export const make = Effect.fn("CheckpointDatabase.make")(function*(copies: string, scheme: string) {
   const { epoch, run, write } = yield* RunFence.RunFence
@@ -181,7 +181,7 @@ export const make = Effect.fn("CheckpointDatabase.make")(function*(copies: strin
   }, Effect.scoped)
 
   const store: CheckpointStore.CheckpointStore = {
-    // The epoch is of this process alone, so that no other has the same ids.
+    // No other process has this epoch, so the ids are unique.
     claim: (baseModel) => Effect.sync(() => `${CheckpointStore.slug(baseModel)}-${epoch}.${++claimed}`),
     save,
     find: (path) => find(place, path)

@@ -1,4 +1,4 @@
-/** Groups rolled out by the runners of an effect/cluster. */
+/** Rolls out groups on the runners of an effect/cluster. */
 import { Executor, RolloutError } from "@effect-rl/core/program"
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Entity from "effect/cluster/Entity"
@@ -18,16 +18,16 @@ import * as Rolled from "./Rolled.ts"
 const Roll = Rpc.make("Roll", {
   payload: { id: Schema.String, driver: Schema.String, job: Executor.Job },
   primaryKey: ({ id }) => id,
-  // Null where the driver was believed lost.
+  // Null if the driver was believed lost.
   success: Schema.NullOr(Rolled.Rolled)
 }).annotate(ClusterSchema.Persisted, true)
 
-/** Each group is an entity of its own, so that groups spread over the runners. */
+/** Each group is a separate entity, so groups are spread over the runners. */
 const Group = Entity.make("effect-rl/RolloutGroup", [Roll])
 
 /**
- * Makes a runner roll groups out. A message is kept until it is answered, so that another runner repeats the work of one that was lost; the
- * groups of a driver that was lost are given up within half a minute.
+ * Lets a runner roll out groups. A message is kept until it is answered, so another runner repeats the work of a lost runner. The groups of
+ * a lost driver are dropped within half a minute.
  */
 export const worker = Group.toLayer(
   Effect.map(Drivers, ({ lost }) =>
@@ -37,7 +37,7 @@ export const worker = Group.toLayer(
   { maxIdleTime: "10 seconds" }
 )
 
-/** Deletes answered messages, without which the storage would keep every group of a run. */
+/** Deletes answered messages. Otherwise the storage would keep every group of a run. */
 const forget = Effect.map(
   Effect.all([MessageStorage.MessageStorage, Sharding.Sharding]),
   ([storage, sharding]) => (id: string) => {
@@ -73,14 +73,14 @@ const make: Effect.Effect<Executor.Executor, never, Services | Scope> = Effect
           Effect.tap(() => forgetEntity(id))
         )
       })
-    // A driver that was only paused asks again.
+    // A driver that was only paused sends the group again.
     const roll = (job: Executor.Job): ReturnType<Executor.Executor["roll"]> =>
       Effect.flatMap(send(job), (rolled) => rolled === null ? roll(job) : Rolled.unwrap(rolled))
     return { roll }
   })
 
 /**
- * Rolls groups out on the runners of an effect/cluster, each on the runner that its shard is assigned to.
+ * Rolls out each group on the effect/cluster runner that owns the group's shard.
  *
  * @example
  * const trained = Stream.runDrain(Rl.run({ model, dataset })).pipe(

@@ -1,6 +1,6 @@
 /**
- * The processes that send groups: each says again and again that it lives, so that workers do not go on with the groups of one that was
- * killed. `PostgresCluster` and `LocalCluster` have it.
+ * Heartbeats of the processes that send groups, so workers drop the groups of a process that was killed. `PostgresCluster` and
+ * `LocalCluster` provide the service.
  *
  * @example
  * const isLost = Drivers.Drivers.use(({ lost }) => Effect.as(lost("a driver"), true))
@@ -14,21 +14,21 @@ import * as SqlClient from "effect/sql/SqlClient"
 
 const interval = "5 seconds"
 
-/** A driver that has not said so for this many intervals is believed lost. */
+/** A driver without a heartbeat for this many intervals is believed lost. */
 const mostSilent = 4
 
 export class Drivers extends Context.Service<Drivers, {
-  /** Says that a driver lives, until the scope closes. */
+  /** Sends heartbeats for the driver until the scope closes. */
   readonly enter: (driver: string) => Effect.Effect<void, never, Scope>
-  /** Completes once a driver has said nothing for twenty seconds. */
+  /** Completes once the driver has sent no heartbeat for twenty seconds. */
   readonly lost: (driver: string) => Effect.Effect<void>
 }>()("@effect-rl/cluster/Drivers") {
-  /** Counted in the database, by no clock. */
+  /** Counts heartbeats in the database, so the machines' clocks need not agree. */
   static readonly layer: Layer.Layer<Drivers, never, SqlClient.SqlClient> = Layer.effect(
     Drivers,
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      // Processes that make it at the same time may refuse each other.
+      // Processes that create the table at the same time can make each other fail.
       yield* Effect.orDie(Effect.retry(
         sql`CREATE TABLE IF NOT EXISTS effect_rl_drivers (driver TEXT PRIMARY KEY, beats INTEGER NOT NULL)`,
         { times: 3 }
@@ -56,7 +56,7 @@ export class Drivers extends Context.Service<Drivers, {
             yield* Effect.acquireRelease(Effect.ignore(beat(driver), { log: true }), () => Effect.ignore(leave(driver)))
             yield* Effect.forkScoped(Effect.repeat(Effect.ignore(beat(driver)), Schedule.spaced(interval)))
           }),
-        // A database that cannot be reached tells nothing of the driver.
+        // If the database cannot be reached, the driver's state is unknown.
         lost: (driver) => Effect.orDie(Effect.retry(lost(driver), Schedule.spaced(interval)))
       })
     })

@@ -1,21 +1,21 @@
-/** Failures of a process that joins a cluster. */
+/** The error of a process that cannot join a cluster, and its reasons. */
 import * as Schema from "effect/Schema"
 
-/** The database does not answer, or refuses its user. */
+/** The database does not answer, or rejects the user. */
 export class Unreachable extends Schema.TaggedError<Unreachable>()("Unreachable", { detail: Schema.String }) {
   override get message() {
     return `cannot reach it: ${this.detail}`
   }
 }
 
-/** Another secret than that of the process that joined the cluster first. */
+/** The secret differs from that of the first process that joined the cluster. */
 export class WrongSecret extends Schema.TaggedError<WrongSecret>()("WrongSecret", {}) {
   override get message() {
     return "its cluster has another secret: give each process of it the same one, or use another database"
   }
 }
 
-/** An address that names no PostgreSQL database. */
+/** The address does not name a PostgreSQL database. */
 export class InvalidAddress extends Schema.TaggedError<InvalidAddress>()("InvalidAddress", { detail: Schema.String }) {
   override get message() {
     return `${this.detail}, expected postgres://user:password@host:5432/database`
@@ -23,7 +23,7 @@ export class InvalidAddress extends Schema.TaggedError<InvalidAddress>()("Invali
 }
 
 /**
- * A process cannot join a cluster. `database` is its address without the password.
+ * A process could not join a cluster. `database` is its address without the password.
  *
  * @example
  * const cluster = PostgresCluster.client({

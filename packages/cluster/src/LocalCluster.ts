@@ -1,4 +1,4 @@
-/** A cluster of processes on this machine, connected by sockets and a SQLite file that assigns the work. */
+/** A cluster of processes on one machine. They communicate over sockets, and a SQLite file assigns the work. */
 import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import type { MessageStorage } from "effect/cluster/MessageStorage"
 import * as RunnerAddress from "effect/cluster/RunnerAddress"
@@ -14,7 +14,7 @@ import { Drivers } from "./Drivers.ts"
 import * as Sqlite from "./Sqlite.ts"
 
 export interface Options {
-  /** The file that all processes share, created where it does not exist; use a new one for each run. */
+  /** The SQLite file that all processes share. It is created if missing. Use a new file for each run. */
   readonly database: string
 }
 
@@ -41,7 +41,7 @@ const freePort = Effect.callback<number>((resume) => {
 })
 
 /**
- * A process that rolls groups out, at a free port.
+ * The services of a process that rolls out groups. It listens on a free port.
  *
  * @example
  * const worker = ClusterExecutor.worker.pipe(
@@ -58,7 +58,7 @@ export const runner = (
       shardingConfig: { ...shared, runnerAddress: Option.some(RunnerAddress.make(host, port)) }
     }))).pipe(Layer.merge(Drivers.layer), Layer.provide(Sqlite.layer(database)))
 
-/** A process that sends groups to the runners. */
+/** The services of a process that sends groups to the runners. */
 export const client = ({ database }: Options): Layer.Layer<Sharding | MessageStorage | Drivers, ConfigError> =>
   NodeClusterSocket.layer({
     clientOnly: true,

@@ -1,4 +1,4 @@
-/** The runners of a cluster, for the log of a process that waits for them. */
+/** Logs the runners of a cluster, for a process that waits for them. */
 import * as RunnerStorage from "effect/cluster/RunnerStorage"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -10,7 +10,7 @@ const runners = Effect.gen(function*() {
   return healthy.toSorted().join(", ")
 })
 
-/** Says which runners there are, at first and whenever that has changed. */
+/** Logs the current runners at the start and after each change. */
 export const logged = Layer.effectDiscard(Effect.suspend(() => {
   let last: string | undefined
   const look = Effect.flatMap(runners, (now) => {

@@ -1,4 +1,4 @@
-/** A cluster of processes on any number of machines, connected by HTTP and by a PostgreSQL database that assigns the work. */
+/** A cluster of processes on any number of machines. They communicate over HTTP, and a PostgreSQL database assigns the work. */
 import * as NodeClusterHttp from "@effect/platform-node/NodeClusterHttp"
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -29,14 +29,14 @@ import * as Members from "./Members.ts"
 import * as RunTables from "./RunTables.ts"
 import * as SharedSecret from "./SharedSecret.ts"
 
-/** What a process of a cluster has: its place among the others, their messages and their database. */
+/** What a process of a cluster can use: sharding, message storage, the database and the drivers' heartbeats. */
 export type Services = Sharding | MessageStorage | SqlClient.SqlClient | Drivers
 
-/** What every process of a cluster has to know. */
+/** What every process needs to join a cluster. */
 export interface Options {
-  /** `postgres://user:password@host:port/database`. Runs may share a cluster. */
+  /** `postgres://user:password@host:port/database`. Several runs may share a cluster. */
   readonly database: Redacted.Redacted
-  /** Any text that no stranger knows. The first process that joins decides on it. */
+  /** The cluster's shared secret: any text that is hard to guess. The first process that joins sets it. */
   readonly secret: Redacted.Redacted
 }
 
@@ -46,24 +46,24 @@ export interface Address {
   readonly port: number
 }
 
-/** A process that rolls groups out. */
+/** Options of a process that rolls out groups. */
 export interface RunnerOptions extends Options {
-  /** Where the other processes reach it. */
+  /** The address at which other processes reach this one. */
   readonly address: Address
-  /** Where it listens; `address` unless given. */
+  /** The address to listen on. Default: `address`. */
   readonly listen?: Address
   /**
-   * How it is noticed that a runner is lost: it answers no request (`ping`, the default), or Kubernetes says that the pod whose address
-   * it has is not ready (`k8s`, in a pod whose service account may list pods).
+   * How a lost runner is detected. `ping` (the default): it does not answer a request. `k8s`: Kubernetes reports that the pod with its
+   * address is not ready; this needs a service account that may list pods.
    */
   readonly health?: "ping" | "k8s"
-  /** Pods among which `k8s` looks: all of the namespace unless given. */
+  /** Selects the pods that `k8s` checks. Default: all pods of the namespace. */
   readonly labelSelector?: string
 }
 
 /**
- * What a lost or paused runner did begins again elsewhere within about ten seconds. A driver that trains on a busy machine may need seconds
- * to answer the database.
+ * Work of a lost or paused runner restarts elsewhere within about ten seconds. A driver that trains on a busy machine may take seconds to
+ * answer the database.
  */
 const shared: Partial<ShardingConfig.ShardingConfig["Service"]> = {
   shardsPerGroup: 120,
@@ -93,21 +93,21 @@ const addressOf = ({ database }: Options) => {
   return Effect.fail(new JoinError({ database: "the cluster's database", reason: new InvalidAddress({ detail }) }))
 }
 
-/** The driver says why in the cause of its reason. */
+/** The cause of the error's reason holds the database driver's own message. */
 const unreachable = (database: string, { reason }: SqlError) => {
   const { cause } = reason
   const detail = cause instanceof Error && cause.message !== "" ? cause.message : reason.message
   return new JoinError({ database, reason: new Unreachable({ detail }) })
 }
 
-/** The driver is loaded by those who share a database. */
+/** Imports the PostgreSQL driver only when a database is used. */
 const connect = (url: Redacted.Redacted): Effect.Effect<SqlClient.SqlClient, SqlError, Reactivity.Reactivity | Scope> =>
   Effect.flatMap(
     Effect.promise(() => import("@effect/sql-pg/PgClient")),
     ({ make }) => make({ url, applicationName: "effect-rl", maxConnections: 10 })
   )
 
-/** The database, with the tables of its runs, for a process that has the cluster's secret. */
+/** The cluster's database, with the tables for runs. Fails if the secret is not the cluster's. */
 export const database = (options: Options): Layer.Layer<SqlClient.SqlClient, JoinError> =>
   Layer.effect(
     SqlClient.SqlClient,
@@ -134,7 +134,7 @@ const clientProtocol = ({ secret }: Options) =>
     Layer.provide(NodeHttpClient.layerUndici)
   )
 
-/** Messages and runners in the database. */
+/** Stores messages and runners in the database. */
 const stored =
   (options: Options, config: Partial<ShardingConfig.ShardingConfig["Service"]>) =>
   <A, E, R>(layer: Layer.Layer<A, E, R>) =>
@@ -158,8 +158,8 @@ const healthOf = (options: RunnerOptions) => {
 }
 
 /**
- * A process that rolls groups out. It fails to start where the database cannot be reached or where its secret is not the cluster's, and
- * answers requests without the secret with status 401.
+ * The services of a process that rolls out groups. It fails to start if the database cannot be reached or the secret is not the cluster's.
+ * It answers requests without the secret with status 401.
  *
  * @example
  * const worker = ClusterExecutor.worker.pipe(
@@ -188,7 +188,7 @@ export const runner = (options: RunnerOptions): Layer.Layer<Services, JoinError 
   )
 }
 
-/** A process that sends groups to the runners, and logs which there are; it listens nowhere. */
+/** The services of a process that sends groups to the runners and logs which runners exist. It does not listen on any port. */
 export const client = (options: Options): Layer.Layer<Services, JoinError> =>
   RunnerServer.layerClientOnly.pipe(
     Layer.merge(Members.logged),

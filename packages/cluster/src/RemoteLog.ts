@@ -1,4 +1,4 @@
-/** A worker's log, sent to the process that asked it to roll out a group. */
+/** Sends a worker's log to the process that asked it to roll out a group. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Formatter from "effect/Formatter"
@@ -6,7 +6,7 @@ import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import * as Schema from "effect/Schema"
 
-/** One line; `at` is the worker's clock in milliseconds. */
+/** One log line. `at` is the worker's time in milliseconds since the epoch. */
 export const Line = Schema.Struct({
   level: Schema.Literals(["Trace", "Debug", "Info", "Warn", "Error", "Fatal"]),
   message: Schema.String,

@@ -1,4 +1,4 @@
-/** A worker's answer: the result or the error of a group, its log, and the tokens that it used. */
+/** A worker's answer: the result or error of a group, its log, and the tokens that it used. */
 import { Metering } from "@effect-rl/core/backend"
 import { type Executor, type GroupResult, RolloutError, TaskRegistry } from "@effect-rl/core/program"
 import { GroupPayload } from "@effect-rl/core/records"
@@ -17,7 +17,7 @@ const Tokens = Schema.Struct({
 export const Rolled = Schema.Struct({
   worker: Schema.String,
   lines: Schema.Array(RemoteLog.Line),
-  /** Tokens by model, undefined where a model does not tell them; a group that failed has used tokens as well. */
+  /** Tokens by model; undefined if a model does not report them. Groups that failed are included. */
   used: Schema.Array(Schema.Tuple([Schema.String, Schema.UndefinedOr(Tokens)])),
   outcome: Schema.Result(GroupPayload.codec, RolloutError.RolloutError)
 })
@@ -37,7 +37,7 @@ export const roll = (job: Executor.Job): Effect.Effect<Rolled, never, TaskRegist
     )
   })
 
-/** The answer of a worker, as if the group had been rolled out here. */
+/** The result that a worker sent. Replays its log lines and counts its tokens as if the group had been rolled out here. */
 export const unwrap = Effect.fnUntraced(function*({ lines, outcome, used, worker }: Rolled): Effect.fn.Return<
   GroupResult.GroupResult,
   RolloutError.RolloutError

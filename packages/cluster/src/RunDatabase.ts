@@ -1,4 +1,4 @@
-/** A run in a PostgreSQL database, which processes of several machines write one after the other and read at the same time. */
+/** A run in a PostgreSQL database. Processes on several machines can read it at the same time; one process at a time writes it. */
 import { type RunRecord, RunStore } from "@effect-rl/core"
 import { RecordLines } from "@effect-rl/files"
 import * as Clock from "effect/Clock"
@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import * as RunFence from "./RunFence.ts"
 import * as RunTables from "./RunTables.ts"
 
-/** Lines that are read at once. */
+/** Records that one query reads. */
 const page = 500
 const pollInterval = "200 millis"
 
@@ -29,7 +29,7 @@ const reader = Effect.gen(function*() {
         SELECT line FROM effect_rl_records
         WHERE run = ${run} AND sequence >= ${sequence} ORDER BY sequence LIMIT ${page}`)
 
-    /** The records from the place on, of those after the sequence number `after`; the place is then at their end. */
+    /** The records from the current place on with a sequence number above `after`. Moves the place to the last record read. */
     const rest = (place: RecordLines.Place, after: number) =>
       Stream.paginate(undefined, () =>
         Effect.gen(function*() {
@@ -64,7 +64,7 @@ const reader = Effect.gen(function*() {
 })
 
 /**
- * Reads the run of that name, which another process may be writing. Nothing is changed.
+ * Opens a run for reading, even while another process writes it. Never writes to the database.
  *
  * @example
  * const rewards = RunDatabase.open("sums").pipe(
@@ -99,7 +99,7 @@ const make = Effect.gen(function*() {
   )
   if (last !== undefined) state.sum = RecordLines.sumOf(last.line)
 
-  /** One statement, so that a record and its payload are written both or not at all. */
+  /** Inserts a record and its payload in one statement, so both are written or neither is. */
   const insert = (sequence: number, line: string, payload: string | undefined) =>
     write(sql`payloads AS (
       INSERT INTO effect_rl_payloads (run, start, text)
@@ -110,7 +110,7 @@ const make = Effect.gen(function*() {
       ON CONFLICT DO NOTHING RETURNING 1
     )`)
 
-  /** A statement whose answer was lost is repeated, and then finds its own line. */
+  /** Whether the line is already stored. A statement is repeated if its answer was lost, and may find the line that it wrote before. */
   const isThere = Effect.fnUntraced(function*(sequence: number, line: string) {
     const [found] = yield* RunTables.of(run)(
       sql<Line>`SELECT line FROM effect_rl_records WHERE run = ${run} AND sequence = ${sequence}`
@@ -144,8 +144,8 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * The run that this process has taken over, with it as its only writer until another process takes it over. Records have the same checksums
- * as those of a run directory.
+ * The store of the run that this process has taken over. This process is the only writer until another process takes the run over. Records
+ * have the same checksums as in a run directory.
  */
 export const layer: Layer.Layer<RunStore.RunStore, RunStore.RunError, RunFence.RunFence | SqlClient.SqlClient> = Layer
   .effect(RunStore.RunStore, make)

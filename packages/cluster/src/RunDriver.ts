@@ -1,6 +1,6 @@
 /**
- * The driver of a run: one of the cluster's runners takes the run over and drives it to its end. Where that runner is lost, another one goes
- * on from the run's records. A driver that was only paused is refused its writes, and ends.
+ * Drives a run on a cluster: one runner takes the run over and drives it to its end. If that runner is lost, another runner resumes from
+ * the run's records. A driver that was only paused can no longer write, and stops.
  */
 import type { RunStore } from "@effect-rl/core"
 import * as Cause from "effect/Cause"
@@ -22,7 +22,7 @@ import type * as PostgresCluster from "./PostgresCluster.ts"
 import * as RunDatabase from "./RunDatabase.ts"
 import * as RunFence from "./RunFence.ts"
 
-/** The run ended with an error where it was driven; `error` is the error's tag. */
+/** The run failed on the runner that drove it. `error` is the tag of the failure. */
 export class DriveError extends Schema.TaggedError<DriveError>()("DriveError", {
   run: Schema.String,
   error: Schema.String,
@@ -39,10 +39,10 @@ const Drive = Rpc.make("Drive", {
   error: DriveError
 }).annotate(ClusterSchema.Persisted, true).annotate(ClusterSchema.InterruptOnTermination, true)
 
-/** Each run is an entity of its own, which one runner has at a time. */
+/** Each run is a separate entity, which only one runner has at a time. */
 const Run = Entity.make("effect-rl/Run", [Drive])
 
-/** What a driver has: the run that it has taken over, and its place in the cluster. */
+/** What a driver can use: the run that it has taken over, and the services of the cluster. */
 export type Services = RunStore.RunStore | RunFence.RunFence | PostgresCluster.Services
 
 const tagOf = (error: unknown) => Predicate.hasProperty(error, "_tag") ? String(error._tag) : "Error"
@@ -54,7 +54,7 @@ const failed = (run: string) => (cause: Cause.Cause<unknown>) => {
   return new DriveError({ run, error: tagOf(error), detail: messageOf(error) })
 }
 
-/** Waits until the runner notices that the run is another's, and gives it up. */
+/** Stops driving a run that another process has taken over: logs a warning and waits until the runner interrupts this driver. */
 const giveUp = (run: string) =>
   Effect.andThen(
     Effect.logWarning(`another worker has taken ${run} over: this one no longer drives it`),
@@ -80,7 +80,7 @@ const driven = <E>(run: string, drive: Effect.Effect<void, E, Services>) =>
   )
 
 /**
- * Makes a runner drive runs: `drive` gets the program with which a run was begun, and goes on from what the run's store has.
+ * Lets a runner drive runs. `drive` receives the program that the run was started with, and resumes from the records in the run's store.
  *
  * @example
  * import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -98,7 +98,7 @@ export const worker = <E>(
     { maxIdleTime: "10 seconds" }
   )
 
-/** Deletes the message and its answer, so that the same command may drive the run again. */
+/** Deletes the message and its answer, so the same command can drive the run again. */
 const forget = Effect.fnUntraced(function*(run: string) {
   const storage = yield* MessageStorage.MessageStorage
   const sharding = yield* Sharding.Sharding
@@ -108,13 +108,13 @@ const forget = Effect.fnUntraced(function*(run: string) {
 }, Effect.ignore({ log: true }))
 
 export interface Options {
-  /** How long an interruption waits until the driver has saved and stopped; as long as it takes unless given. */
+  /** How long an interruption waits for the driver to save and stop. Default: no limit. */
   readonly interruptTimeout?: Duration.Input
 }
 
 /**
- * Has a run driven by the cluster until it ends. The same program joins a run that is being driven already. An interruption stops the run,
- * which saves what is under way; a process that is lost leaves it going on.
+ * Drives a run on the cluster and waits until it ends. If the run is already being driven with the same program, waits for it instead of
+ * starting again. Interruption stops the run after it has saved its progress. If the calling process dies, the run continues.
  *
  * @example
  * const cluster = PostgresCluster.client({
@@ -134,7 +134,7 @@ export const drive = Effect.fn("RunDriver.drive")(function*(
     Effect.retry({ while: Predicate.isTagged("PersistenceError"), schedule: Schedule.spaced("1 second") }),
     Effect.mapError((error) => error._tag === "DriveError" ? error : failed(run)(Cause.fail(error)))
   )
-  // The message stays until the driver has answered its interruption, which the same message asks for.
+  // The message stays stored until the driver has answered the interruption, which refers to it.
   const stopped = Effect.timeoutOption(Effect.interruptible(Effect.exit(answered)), interruptTimeout)
   return yield* answered.pipe(
     Effect.onInterrupt(() => stopped),

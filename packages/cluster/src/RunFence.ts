@@ -1,4 +1,4 @@
-/** The right to write a run that lies in a database: whoever takes it last has it, and everybody before is refused. */
+/** Write access to a run in a database. The last process that took the run over has it; earlier writers are refused. */
 import { RunStore } from "@effect-rl/core"
 import { RecordLines } from "@effect-rl/files"
 import * as Context from "effect/Context"
@@ -9,25 +9,25 @@ import type { Fragment } from "effect/sql/Statement"
 import * as RunTables from "./RunTables.ts"
 
 /**
- * Writes of the process that took a run over last. Each write is one statement, which a process that is stopped in its middle cannot leave
- * open: it either holds the epoch for as long as it takes, or does nothing.
+ * Writes to a run for the process that took it over last. Each write is a single statement that checks the epoch, so a process that is
+ * stopped midway leaves no open transaction.
  *
  * @example
  * const isMine = RunFence.RunFence.use(({ isCurrent }) => isCurrent).pipe(Effect.provide(RunFence.RunFence.layer("sums")))
  */
 export class RunFence extends Context.Service<RunFence, {
   readonly run: string
-  /** How often the run was taken over, this time included. */
+  /** How many times the run has been taken over, including this time. */
   readonly epoch: number
   /**
-   * Runs statements of the form `INSERT … SELECT … FROM fence`, as common table expressions, of which the last one is called `written`.
-   * Returns how many rows it wrote. Fails where another process has taken the run over.
+   * Runs statements of the form `INSERT … SELECT … FROM fence` as common table expressions. The last expression must be named `written`;
+   * the result is the number of rows it wrote. Fails if another process has taken the run over.
    */
   readonly write: (statements: Fragment) => Effect.Effect<number, RunStore.RunError>
-  /** Whether no other process has taken the run over. */
+  /** Whether this process is still the last that took the run over. */
   readonly isCurrent: Effect.Effect<boolean, RunStore.RunError>
 }>()("@effect-rl/cluster/RunFence") {
-  /** Takes a run over, which is made where it is missing, until another process does. */
+  /** Takes a run over, until another process does. Creates the run if it does not exist. */
   static readonly layer = (run: string): Layer.Layer<RunFence, RunStore.RunError, SqlClient.SqlClient> =>
     Layer.effect(RunFence, take(run))
 }

@@ -1,4 +1,4 @@
-/** Tables of runs in a PostgreSQL database, and statements that wait for it while it is restarted. */
+/** The tables for runs in a PostgreSQL database, and statements that are retried while the database restarts. */
 import { RunStore } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
@@ -7,8 +7,8 @@ import * as SqlClient from "effect/sql/SqlClient"
 import * as SqlError from "effect/sql/SqlError"
 
 /**
- * A record's line has its sum, and a payload its sum in its record's line. Files of checkpoints lie under the SHA-256 of their content, in
- * parts; a checkpoint lists its files.
+ * Each record's line has a checksum, and also holds the checksum of the record's payload. Checkpoint files are stored in parts under the
+ * SHA-256 of their content; a checkpoint lists its files.
  */
 const migrations = Migrator.fromRecord({
   "0001_runs": Effect.gen(function*() {
@@ -29,13 +29,13 @@ const migrations = Migrator.fromRecord({
   })
 })
 
-/** Makes the tables where they are missing. */
+/** Creates the missing tables. */
 export const make = Migrator.make({})({ loader: migrations, table: "effect_rl_migrations" })
 
-/** A server that is being started or stopped says so by errors that effect does not tell apart. */
+/** Whether an error may pass. `UnknownError` is included because effect reports a server that starts or stops as unknown. */
 const isPassing = ({ reason }: SqlError.SqlError) => reason.isRetryable || reason._tag === "UnknownError"
 
-/** Repeats a statement while the database cannot be reached, and says so once. Repeating it must do no harm. */
+/** Repeats a statement while the database cannot be reached, and logs this once. The statement must be safe to repeat. */
 export const patiently = <A, E, R>(statement: Effect.Effect<A, E | SqlError.SqlError, R>) =>
   Effect.suspend(() => {
     let isSaid = false
@@ -50,7 +50,7 @@ export const patiently = <A, E, R>(statement: Effect.Effect<A, E | SqlError.SqlE
     )
   })
 
-/** Runs a statement patiently; what the database refuses for good is an error of the run. */
+/** Runs a statement with retries. An error that does not pass becomes a `RunError`. */
 export const of = (run: string) => <A, R>(statement: Effect.Effect<A, RunStore.RunError | SqlError.SqlError, R>) =>
   Effect.mapError(patiently(statement), (error) =>
     error._tag === "RunError"

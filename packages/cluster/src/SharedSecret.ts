@@ -1,4 +1,6 @@
-/** The secret that the processes of a cluster share: compared with the database's when a process joins, and sent with every request. */
+/**
+ * The secret that the processes of a cluster share. It is checked against the database when a process joins, and sent with every request.
+ */
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -9,7 +11,7 @@ import * as Redacted from "effect/Redacted"
 import type { SqlClient } from "effect/sql/SqlClient"
 import { createHash, randomBytes, scryptSync, timingSafeEqual } from "node:crypto"
 
-/** Processes that join a new database at the same time make its table one after the other. */
+/** The lock that serializes table creation when processes join a new database at the same time. */
 const tableLock = 7_311_870
 
 const digestOf = (secret: Redacted.Redacted, salt: string) => scryptSync(Redacted.value(secret), salt, 32)
@@ -19,7 +21,7 @@ const isEqual = (left: string, right: string) => {
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** Whether the secret is that of the cluster in a database; the first process that joins decides. The database has a salted hash of it. */
+/** Whether the secret is that of the cluster in this database. The first process that joins sets it. The database stores a salted hash. */
 export const isShared = (sql: SqlClient, secret: Redacted.Redacted) =>
   sql.withTransaction(Effect.gen(function*() {
     yield* sql`SELECT pg_advisory_xact_lock(${tableLock}::bigint)`
@@ -35,7 +37,7 @@ export const isShared = (sql: SqlClient, secret: Redacted.Redacted) =>
     return row !== undefined && isEqual(digestOf(secret, row.salt).toString("hex"), row.digest)
   }))
 
-/** A hash, since a header holds neither every character nor spaces at its ends. */
+/** A hash of the secret, because a header cannot hold every character, nor spaces at its ends. */
 const headerOf = (secret: Redacted.Redacted) =>
   `Bearer ${createHash("sha256").update(Redacted.value(secret)).digest("hex")}`
 

@@ -1,4 +1,4 @@
-/** A SQLite client on Node's own driver, for runners on one machine: effect's drivers are not available for version 4.1. */
+/** A SQLite client for runners on one machine. It uses Node's own driver because effect's drivers are not available for version 4.1. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Reactivity from "effect/reactivity/Reactivity"
@@ -10,7 +10,7 @@ import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
 
-/** Milliseconds that a statement waits for another process. */
+/** How long a statement waits for a lock that another process holds, in milliseconds. */
 const busyTimeout = 10_000
 
 type Mode = "rows" | "values" | "raw"
@@ -56,7 +56,7 @@ const connect = (database: DatabaseSync): SqlConnection.Connection => {
   }
 }
 
-/** A database file, in write-ahead mode so that readers of other processes do not wait. */
+/** A client of a database file. Write-ahead mode keeps readers in other processes from waiting. */
 export const layer = (filename: string): Layer.Layer<SqlClient.SqlClient> =>
   Layer.effect(
     SqlClient.SqlClient,

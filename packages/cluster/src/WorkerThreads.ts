@@ -1,4 +1,4 @@
-/** Groups rolled out by threads of this process. */
+/** Rolls out groups in worker threads of this process. */
 import { Executor, RolloutError, type TaskRegistry } from "@effect-rl/core/program"
 import * as NodeWorker from "@effect/platform-node/NodeWorker"
 import * as NodeWorkerRunner from "@effect/platform-node/NodeWorkerRunner"
@@ -19,7 +19,7 @@ class Rollouts extends RpcGroup.make(
   Rpc.make("Roll", { payload: { job: Executor.Job }, success: Rolled.Rolled })
 ) {}
 
-/** Answers the thread that started this one; launched in the worker's own file. */
+/** Answers the thread that started this one. Launch it in the worker's own file. */
 export const worker: Layer.Layer<never, WorkerError, TaskRegistry.TaskRegistry> = RpcServer.layer(Rollouts).pipe(
   Layer.provide(Rollouts.toLayer({ Roll: ({ job }) => Rolled.roll(job) })),
   Layer.provide(RpcServer.layerProtocolWorkerRunner),
@@ -32,7 +32,7 @@ export interface Options {
   readonly threads: number
 }
 
-/** One thread, which is started again when it ends. */
+/** One worker thread. It is restarted when it ends. */
 interface Thread {
   readonly roll: (job: Executor.Job) => Effect.Effect<Rolled.Rolled, RpcClientError>
   groups: number
@@ -49,10 +49,10 @@ const start = Effect.fnUntraced(function*({ file }: Options) {
   return thread
 })
 
-/** A thread that ends is started again within a second, as often as a group may lose its thread. */
+/** Repeats a group whose thread ended, at one-second intervals and at most five times. */
 const lostThreads = Schedule.spaced("1 second").pipe(Schedule.upTo({ times: 5 }))
 
-/** Sends each group to the thread with the fewest groups. Another thread repeats the groups of a thread that ends. */
+/** Sends each group to the thread with the fewest groups. If a thread ends, its groups are repeated on another thread. */
 const make = (options: Options): Effect.Effect<Executor.Executor, WorkerError, Scope.Scope> =>
   Effect.map(Effect.forEach(Array.from({ length: options.threads }), () => start(options)), (threads) => {
     const once = (job: Executor.Job) =>
@@ -78,7 +78,7 @@ const make = (options: Options): Effect.Effect<Executor.Executor, WorkerError, S
   })
 
 /**
- * Rolls groups out in worker threads of this process, which end when the Layer's scope closes.
+ * Rolls out groups in worker threads of this process. The threads end when the layer's scope closes.
  *
  * @example
  * const threads = WorkerThreads.layer({ file: new URL("./worker.ts", import.meta.url), threads: 8 })

@@ -1,22 +1,22 @@
-/** Executors of rollouts beside the driver's own fiber: threads and the runners of a cluster; runs in their database. Stable. */
+/** Rolls out groups in worker threads or on a cluster, and keeps runs and checkpoints in a PostgreSQL database. Stable. */
 
-/** Groups rolled out by the runners of an effect/cluster. */
+/** Rolls out groups on the runners of an effect/cluster. */
 export * as ClusterExecutor from "./ClusterExecutor.ts"
-/** Checkpoints of a run in a PostgreSQL database, with copies of those that are used in a folder of this machine. */
+/** A run's checkpoints in a PostgreSQL database. Checkpoints that this machine uses are copied to a local folder. */
 export * as CheckpointDatabase from "./CheckpointDatabase.ts"
-/** The processes that send groups, of which workers notice that one was lost. */
+/** Heartbeats of the processes that send groups, so workers notice a lost process. */
 export * as Drivers from "./Drivers.ts"
-/** A cluster of processes on this machine, connected by sockets and a SQLite file that assigns the work. */
+/** A cluster of processes on one machine. They communicate over sockets, and a SQLite file assigns the work. */
 export * as LocalCluster from "./LocalCluster.ts"
-/** Failures of a process that joins a cluster. */
+/** The error of a process that cannot join a cluster, and its reasons. */
 export * as JoinError from "./JoinError.ts"
-/** A cluster of processes on any number of machines, connected by HTTP and by a PostgreSQL database that assigns the work. */
+/** A cluster of processes on any number of machines. They communicate over HTTP, and a PostgreSQL database assigns the work. */
 export * as PostgresCluster from "./PostgresCluster.ts"
-/** A run in a PostgreSQL database, which processes of several machines write one after the other and read at the same time. */
+/** A run in a PostgreSQL database. Processes on several machines can read it at the same time; one process at a time writes it. */
 export * as RunDatabase from "./RunDatabase.ts"
-/** The driver of a run: one of the cluster's runners, and another where that one is lost. */
+/** Drives a run on a cluster: one runner drives it, and another resumes it if that runner is lost. */
 export * as RunDriver from "./RunDriver.ts"
-/** The right to write a run that lies in a database: whoever takes it last has it, and everybody before is refused. */
+/** Write access to a run in a database. The last process that took the run over has it; earlier writers are refused. */
 export * as RunFence from "./RunFence.ts"
-/** Groups rolled out by threads of this process. */
+/** Rolls out groups in worker threads of this process. */
 export * as WorkerThreads from "./WorkerThreads.ts"

@@ -1,4 +1,4 @@
-/** Three processes share the work; every group comes back exactly once although processes are killed. */
+/** Three processes share the work. Every group comes back exactly once although processes are killed. */
 import { ClusterExecutor, LocalCluster } from "@effect-rl/cluster"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Stream } from "effect"
@@ -51,8 +51,8 @@ describe("a cluster of three processes", { concurrent: false }, () => {
       assert.deepStrictEqual(Walks.held(trace), { acquired: 2, released: 2 })
     }))
 
-  // A driver is believed lost after twenty seconds.
-  it.live("gives up the groups of a driver that was killed", () =>
+  // A driver is believed lost after twenty seconds without a heartbeat.
+  it.live("drops the groups of a driver that was killed", () =>
     Effect.gen(function*() {
       const machines = yield* Machines.make(seed)
       const trace = `${machines.folder}/trace`
@@ -62,7 +62,7 @@ describe("a cluster of three processes", { concurrent: false }, () => {
       yield* Walks.until(() => Walks.held(trace).released === 2)
     }), 120_000)
 
-  it.live("names the error of a group that failed", () =>
+  it.live("reports the error of a group that failed", () =>
     Effect.gen(function*() {
       const machines = yield* Machines.make(seed)
       const error = yield* Effect.gen(function*() {

@@ -1,4 +1,4 @@
-/** Drivers say that they live; one that was killed says nothing any more. */
+/** A driver sends heartbeats; a killed driver stops sending them. */
 import { Drivers } from "@effect-rl/cluster/Drivers"
 import * as Sqlite from "@effect-rl/cluster/Sqlite"
 import { assert, describe, it } from "@effect/vitest"
@@ -9,7 +9,7 @@ import { TestClock } from "effect/testing"
 const drivers = Layer.provideMerge(Drivers.layer, Sqlite.layer(":memory:"))
 
 describe("a driver", () => {
-  it.effect("that lives is not believed lost, however long it takes", () =>
+  it.effect("is not believed lost while it is alive, however long it runs", () =>
     Effect.gen(function*() {
       const { enter, lost } = yield* Drivers
       yield* Effect.scoped(Effect.gen(function*() {
@@ -20,7 +20,7 @@ describe("a driver", () => {
       }))
     }).pipe(Effect.provide(drivers)))
 
-  it.effect("that was killed is believed lost within half a minute", () =>
+  it.effect("is believed lost within half a minute after it was killed", () =>
     Effect.gen(function*() {
       const { lost } = yield* Drivers
       const sql = yield* SqlClient.SqlClient

@@ -1,4 +1,4 @@
-/** Processes on this machine, of which some are killed. */
+/** Child processes on this machine that tests can kill. */
 import { Seed } from "@effect-rl/core/environments"
 import { Effect } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
@@ -7,7 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Walks from "./Walks.ts"
 
-/** A folder that is gone when the scope closes. */
+/** A temporary folder, removed when the scope closes. */
 export const folder = Effect.acquireRelease(
   Effect.sync(() => ({ folder: mkdtempSync(join(tmpdir(), "effect-rl-cluster-")) })),
   ({ folder }) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
@@ -18,7 +18,7 @@ const fileOf = (runner: string) => new URL(`./workers/${runner}.ts`, import.meta
 const spawned = (program: string, args: ReadonlyArray<string>) =>
   spawn(process.execPath, ["--conditions=@effect-rl/source", fileOf(program), ...args], { stdio: "ignore" })
 
-/** A process of a program in the folder `workers`; killed for good when the scope closes. */
+/** Starts a program from the folder `workers`. The process is killed when the scope closes. */
 export const start = (program: string, ...args: ReadonlyArray<string>) =>
   Effect.acquireRelease(
     Effect.sync(() => spawned(program, args)),
@@ -26,15 +26,15 @@ export const start = (program: string, ...args: ReadonlyArray<string>) =>
   )
 
 export interface Options {
-  /** A program in the folder `workers`. */
+  /** The program to run, from the folder `workers`. Default: `Runner`. */
   readonly runner?: string
-  /** The address of the database that they share; a SQLite file of theirs unless given. */
+  /** The address of the shared database. Default: a new SQLite file. */
   readonly database?: string
   /** Default 3. */
   readonly processes?: number
 }
 
-/** Processes of one program; killed for good when the scope closes. */
+/** Starts processes of one program. They are killed when the scope closes. */
 export const make = (seed: number, { database: given, processes = 3, runner = "Runner" }: Options = {}) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -44,7 +44,7 @@ export const make = (seed: number, { database: given, processes = 3, runner = "R
       const running: Array<ChildProcess> = Array.from({ length: processes }, start)
       const uniform = Seed.uniform(seed)
       const allReady = Walks.until(() => running.every(({ pid }) => existsSync(join(folder, `ready-${pid}`))))
-      /** Once all are there, kills one of them without warning, and starts another in its place. */
+      /** Waits until all processes are up, then kills one without warning and starts another in its place. */
       const kill = Effect.gen(function*() {
         yield* allReady
         yield* Effect.sleep(1000 * uniform())
@@ -52,7 +52,7 @@ export const make = (seed: number, { database: given, processes = 3, runner = "R
         const [killed] = running.splice(at, 1, start())
         killed?.kill("SIGKILL")
       })
-      /** Kills the first one without warning, and starts none in its place. */
+      /** Kills the first process without warning and does not replace it. */
       const lose = Effect.sync(() => running.shift()?.kill("SIGKILL"))
       return { allReady, database, folder, kill, lose, running }
     }),

@@ -1,4 +1,4 @@
-/** A PostgreSQL server of the test's own, where this machine has PostgreSQL. */
+/** A PostgreSQL server for tests, on machines that have PostgreSQL installed. */
 import { Effect, Ref, Schedule } from "effect"
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
@@ -18,14 +18,14 @@ const find = (program: string) => folders.map((folder) => join(folder, program))
 const initdb = find("initdb")
 const postgres = find("postgres")
 
-/** PostgreSQL does not run as root: it gets the rights of `nobody` then. */
+/** PostgreSQL refuses to run as root, so a root process starts it as the user `nobody`. */
 const nobody = 65_534
 const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
 
-/** Whether the tests of PostgreSQL can run. */
+/** Whether PostgreSQL is installed. */
 export const isHere = initdb !== undefined && postgres !== undefined
 
-/** A port on which nothing listens at the moment. */
+/** A port that is free at the moment. */
 export const freePort = Effect.callback<number>((resume) => {
   const server = createServer()
   server.listen(0, "127.0.0.1", () => {
@@ -43,7 +43,7 @@ const accepts = (port: number) =>
     Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 200 })
   )
 
-/** An empty database that can be restarted; server and files are gone when the scope closes. */
+/** A server with an empty database that can be restarted. The server and its files are removed when the scope closes. */
 export const server = Effect.gen(function*() {
   const port = yield* freePort
   const folder = yield* Effect.acquireRelease(
@@ -80,5 +80,5 @@ export const server = Effect.gen(function*() {
   return { url: `postgres://trainer@127.0.0.1:${port}/postgres`, restart }
 })
 
-/** The address of an empty database. */
+/** The address of a new empty database. */
 export const make = Effect.map(server, ({ url }) => url)

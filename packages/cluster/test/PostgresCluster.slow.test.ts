@@ -1,4 +1,4 @@
-/** Processes that share a PostgreSQL database: each group comes back exactly once, and a process without the secret is refused. */
+/** Processes share a PostgreSQL database. Each group comes back exactly once, and a process without the secret is refused. */
 import { ClusterExecutor, JoinError, PostgresCluster } from "@effect-rl/cluster"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
@@ -21,7 +21,7 @@ const runner = (database: string, secret: string, port: number) =>
     address: { host: "127.0.0.1", port }
   })
 
-/** The failure to join a cluster. */
+/** The error of a layer that cannot join a cluster. */
 const refusal = (layer: ReturnType<typeof runner>) =>
   Effect.scoped(Layer.build(layer)).pipe(
     Effect.flip,
@@ -32,7 +32,7 @@ const status = (port: number, headers: Record<string, string>) =>
   Effect.promise(async () => (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers, body: "" })).status)
 
 describe("the address of a cluster's database", () => {
-  it.live("is refused where it is not PostgreSQL's", () =>
+  it.live("is refused if it is not a PostgreSQL address", () =>
     Effect.gen(function*() {
       const { message } = yield* refusal(runner("mysql://localhost/runs", "of the test", 1))
       assert.strictEqual(
@@ -41,7 +41,7 @@ describe("the address of a cluster's database", () => {
       )
     }))
 
-  it.live("is shown without its password where nothing answers", () =>
+  it.live("is shown without its password if nothing answers", () =>
     Effect.gen(function*() {
       const port = yield* Postgres.freePort
       const error = yield* refusal(runner(`postgres://trainer:hidden@127.0.0.1:${port}/runs`, "of the test", 1))
@@ -50,7 +50,7 @@ describe("the address of a cluster's database", () => {
     }))
 })
 
-describe.skipIf(!Postgres.isHere)("a cluster of processes over PostgreSQL", { concurrent: false }, () => {
+describe.skipIf(!Postgres.isHere)("a cluster that shares a PostgreSQL database", { concurrent: false }, () => {
   it.live(`gives back each group exactly once, ${kills} times killed`, () =>
     Effect.gen(function*() {
       const database = yield* Postgres.make

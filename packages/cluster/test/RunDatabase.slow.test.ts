@@ -1,4 +1,4 @@
-/** Runs in a PostgreSQL database: the same contract as a run directory, and one writer at a time by its epoch. */
+/** Runs in a PostgreSQL database fulfill the contract of a run directory, and have one writer at a time. */
 import { CheckpointDatabase, PostgresCluster, RunDatabase, RunFence } from "@effect-rl/cluster"
 import { RunRecord, RunStore } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
@@ -42,7 +42,7 @@ describe.skipIf(!Postgres.isHere)("a run in a database", () => {
       return rule({ withStore: withStore(run), open: RunDatabase.open(run) })
     })
 
-    it.effect("refuses the writes of a process from which another has taken it over", () =>
+    it.effect("refuses the writes of a process after another process has taken the run over", () =>
       Effect.gen(function*() {
         const run = randomUUID()
         const fs = yield* FileSystem.FileSystem
@@ -70,7 +70,7 @@ describe.skipIf(!Postgres.isHere)("a run in a database", () => {
         assert.deepStrictEqual((yield* Stream.runCollect(records)).map(({ _tag }) => _tag), ["Opened", "Opened"])
       }))
 
-    it.effect("is copied into a directory, where a copy goes on, and no other run's copy", () =>
+    it.effect("is copied into a directory; copying it again continues, and copying another run there fails", () =>
       Effect.gen(function*() {
         const [run, other] = [randomUUID(), randomUUID()]
         const directory = `${yield* folder}/run`
@@ -95,7 +95,7 @@ describe.skipIf(!Postgres.isHere)("a run in a database", () => {
         assert.include(error.message, `it holds another run than ${other}: choose another run directory`)
       }))
 
-    it.effect("is refused where a line, a payload or a checkpoint was changed", () =>
+    it.effect("reports a line, a payload or a checkpoint that was changed", () =>
       Effect.gen(function*() {
         const run = randomUUID()
         const sql = yield* SqlClient.SqlClient
@@ -123,7 +123,7 @@ describe.skipIf(!Postgres.isHere)("a run in a database", () => {
         assert.include(moved.message, `effect_rl_records of ${run}, line 2 was changed, moved or repeated`)
       }))
 
-    it.effect("lists its checkpoints where a path leads nowhere, and gives each model its own id", () =>
+    it.effect("fails as NotFound for an unknown checkpoint path, and gives each model its own id", () =>
       Effect.gen(function*() {
         const run = randomUUID()
         const claim = Effect.scoped(

@@ -1,4 +1,4 @@
-/** Training runs whose groups are rolled out in other processes: their place changes no token, metric or count. */
+/** Training runs with groups rolled out in other processes have the same tokens, metrics and counts as a run in one process. */
 import { ClusterExecutor, LocalCluster, WorkerThreads } from "@effect-rl/cluster"
 import { Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Executor, GroupResult } from "@effect-rl/core/program"
@@ -12,16 +12,16 @@ import * as Sum from "./workers/Sum.ts"
 const rows = [[12, 34], [5, 71], [40, 8], [63, 22], [17, 17], [90, 3]] as const
 
 interface Options {
-  /** Called as each iteration begins to sample. */
+  /** Runs when an iteration begins to sample. */
   readonly sampling?: (iteration: number) => Effect.Effect<unknown>
   readonly maxTokensTotal?: number
 }
 
-/** A payload without how long its turns took. */
+/** A payload without the durations of its turns. */
 const untimed = (payload: string) =>
   Effect.map(GroupPayload.decode(payload), (result) => GroupPayload.encode(GroupResult.untimed(result)))
 
-/** Three iterations of two groups; returns the records and the payloads of the groups. */
+/** Trains three iterations of two groups. Returns the records and the payloads of the groups. */
 const train = ({ maxTokensTotal, sampling = () => Effect.void }: Options = {}) =>
   Effect.gen(function*() {
     const model = yield* Sum.resolved
@@ -56,7 +56,7 @@ type Trained = Effect.Success<ReturnType<typeof train>>
 
 const isTimeless = ([name]: readonly [string, unknown]) => !name.startsWith("time/")
 
-/** Everything except times and the order in which the groups of one iteration ended. */
+/** The outcome without times and without the order in which the groups of an iteration ended. */
 const outcome = ({ groups, records }: Trained) => ({
   groups,
   metrics: records.filter(RunRecord.guards.Updated).map(({ metrics, reward, spent }) => ({
@@ -75,7 +75,7 @@ const here = (checkpoints: string) =>
 
 describe("a training run", { concurrent: false }, () => {
   it.live(
-    "on three processes, of which one is lost, gives the same result as in one process",
+    "gives the same result on three processes, one of which is lost, as in one process",
     () =>
       Effect.gen(function*() {
         const machines = yield* Machines.make(7, { runner: "SumRunner" })
@@ -95,7 +95,7 @@ describe("a training run", { concurrent: false }, () => {
   )
 
   it.live(
-    "on two threads gives the same result as in this one, and its token budget counts what they sample",
+    "gives the same result on two threads as on one, and counts their tokens in its budget",
     () =>
       Effect.gen(function*() {
         const { folder } = yield* Machines.folder

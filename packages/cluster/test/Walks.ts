@@ -1,4 +1,4 @@
-/** Walks rolled out in this process and in others, to compare them. */
+/** Walks rolled out in this process and in other processes, for comparison. */
 import { type InvalidOption, Policy, Rollout, Tinker, type TinkerError } from "@effect-rl/core"
 import { Executor, GroupResult, type RolloutError } from "@effect-rl/core/program"
 import { Script, ScriptedTinker } from "@effect-rl/core/testing"
@@ -32,7 +32,7 @@ export const payloads = (count: number, first = 0): ReadonlyArray<Walk.Payload> 
 export const inOrder = (results: ReadonlyArray<GroupResult.GroupResult>) =>
   results.map(GroupResult.untimed).toSorted((left, right) => left.key < right.key ? -1 : 1)
 
-/** The same walks, here and without waiting. */
+/** The same walks in this process, without waiting. */
 export const here = (
   walks: ReadonlyArray<Walk.Payload>
 ): Effect.Effect<ReadonlyArray<GroupResult.GroupResult>, Failure> =>
@@ -42,7 +42,7 @@ export const here = (
 
 const groupsAtOnce = 40
 
-/** The results of walks that go on until as many processes were killed. */
+/** The results of walks that continue until the given number of processes were killed. */
 export const whileKilled = <E, R>(kill: Effect.Effect<unknown, E, R>, kills: number) =>
   Effect.gen(function*() {
     const killing = yield* Effect.forkChild(Effect.repeat(kill, { times: kills - 1 }))
@@ -54,7 +54,7 @@ export const whileKilled = <E, R>(kill: Effect.Effect<unknown, E, R>, kills: num
     return results
   })
 
-/** Lines of workers' logs, with the names of the workers. */
+/** The log lines of an effect's workers, with the workers' names. */
 export const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
   const lines: Array<{ readonly message: string; readonly worker: unknown }> = []
   const logger = Logger.make(({ fiber, message }) => {
@@ -64,14 +64,14 @@ export const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
   return Effect.map(Effect.provide(effect, Logger.layer([logger])), (value) => ({ value, lines }))
 }
 
-/** The resources that are held according to a trace. */
+/** How many resources were acquired and how many released, according to a trace file. */
 export const held = (trace: string) => {
   const lines = readFileSync(trace, { encoding: "utf8", flag: "a+" }).split("\n")
   const count = (what: string) => lines.filter((line) => line.startsWith(what)).length
   return { acquired: count("acquired"), released: count("released") }
 }
 
-/** Waits in real time until a condition holds, because other processes do not run on the test's clock. */
+/** Waits in real time until a condition holds, because other processes do not use the test clock. */
 export const until = (holds: () => boolean) =>
   Effect.suspend(() => holds() ? Effect.void : Effect.fail("not yet" as const)).pipe(
     Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 2400 })

@@ -10,7 +10,7 @@ const threads = WorkerThreads.layer({ file: new URL("./workers/Thread.ts", impor
 const traceFile = Effect.map(Machines.folder, ({ folder }) => join(folder, "trace"))
 
 describe("worker threads", { concurrent: false }, () => {
-  it.live("give the same groups as this thread, and their logs", () =>
+  it.live("return the same groups as this thread, and their logs", () =>
     Effect.gen(function*() {
       const walks = Walks.payloads(20)
       const { lines, value: results } = yield* Effect.gen(function*() {
@@ -43,7 +43,7 @@ describe("worker threads", { concurrent: false }, () => {
       )
     }).pipe(Effect.provide(threads)))
 
-  it.live("name the error of a group that failed", () =>
+  it.live("report the error of a group that failed", () =>
     Effect.gen(function*() {
       const failing = [{ index: 0, turns: 1, millis: 0, fails: true }]
       const error = yield* Effect.flip(Stream.runDrain(Walks.groups(failing)))

@@ -1,4 +1,4 @@
-/** A driver that sends a group which takes long to the runners of a cluster on this machine. */
+/** A driver that sends a slow group to the runners of a cluster on this machine. */
 import { ClusterExecutor, LocalCluster } from "@effect-rl/cluster"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect, Layer, Stream } from "effect"

@@ -1,4 +1,4 @@
-/** A runner of a cluster over PostgreSQL, with a scripted model; it makes a file with its process id when it is there. */
+/** A runner of a PostgreSQL cluster, with a scripted model. When it is ready, it writes its process id to a file. */
 import { ClusterExecutor, PostgresCluster } from "@effect-rl/cluster"
 import { TaskRegistry } from "@effect-rl/core/program"
 import { ScriptedTinker } from "@effect-rl/core/testing"

@@ -1,4 +1,4 @@
-/** Sums as a task: any process with the engine builds the group from its two numbers. */
+/** A task of sums: a process with the engine builds a group from its two numbers. */
 import { ChatModel, ProblemEnv } from "@effect-rl/core"
 import { RolloutTask } from "@effect-rl/core/program"
 import { Engine } from "@effect-rl/engine"
@@ -7,12 +7,12 @@ import { Effect, Layer, Schema } from "effect"
 
 export const modelName = "effect-rl/tiny-64"
 
-/** Where a thread finds the folder of its engine. */
+/** The environment variable that tells a thread the engine's checkpoint folder. */
 export const checkpointsVariable = "EFFECT_RL_TEST_CHECKPOINTS"
 
 export const resolved = ChatModel.resolve(modelName)
 
-/** The engine with one thread; every process that is given the same folder samples from the same saved weights. */
+/** The engine with one thread. Processes with the same folder sample from the same saved weights. */
 export const engine = (checkpoints: string) =>
   Layer.provide(Engine.layerOptions({ checkpoints, workers: 1 }), NodeServices.layer)
 

@@ -1,4 +1,4 @@
-/** A runner of a cluster that samples with an engine of its own, from the weights that the training process saved. */
+/** A cluster runner with its own engine, which samples from the weights that the training process saved. */
 import { ClusterExecutor, LocalCluster } from "@effect-rl/cluster"
 import { TaskRegistry } from "@effect-rl/core/program"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"

@@ -1,4 +1,4 @@
-/** A thread that samples with an engine of its own, from the weights that the training thread saved. */
+/** A worker thread with its own engine, which samples from the weights that the training thread saved. */
 import { WorkerThreads } from "@effect-rl/cluster"
 import { TaskRegistry } from "@effect-rl/core/program"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"

@@ -1,4 +1,4 @@
-/** A thread that rolls groups out with a scripted model. */
+/** A worker thread that rolls out groups with a scripted model. */
 import { WorkerThreads } from "@effect-rl/cluster"
 import { TaskRegistry } from "@effect-rl/core/program"
 import { ScriptedTinker } from "@effect-rl/core/testing"

@@ -1,11 +1,11 @@
-/** A task with as many turns as its payload says, and a wait in each. */
+/** A task whose payload sets the number of turns and the wait in each turn. */
 import { Env, type EnvGroupBuilder } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { RolloutTask } from "@effect-rl/core/program"
 import { Effect, Schema } from "effect"
 import { appendFileSync, existsSync, writeFileSync } from "node:fs"
 
-/** `trace` is a file that says what was acquired and released; whoever begins with it ends at once where `isFatal` says so. */
+/** `trace` is a file that records acquisitions and releases. With `isFatal`, the first process to open the group exits at once. */
 const Payload = Schema.Struct({
   index: Schema.Int,
   turns: Schema.Int,
@@ -24,7 +24,7 @@ export class Stumbled extends Schema.TaggedError<Stumbled>()("Stumbled", {}) {
 
 const prompt = Env.prompt(ModelInput.fromTokens([40, 41]), ["\n"])
 
-/** Rewards the sum of the sampled tokens, and logs when it is done, with what no JSON can hold. */
+/** The reward is the sum of the sampled tokens. The end of an episode is logged with values that JSON cannot hold. */
 const walk = ({ fails, index, millis, turns }: Payload): Env.Env<Stumbled> => {
   let turn = 0
   return {
