@@ -1,4 +1,4 @@
-// The contract of every backend on a device: node --conditions=@effect-rl/source packages/torch/scripts/contract.ts FOLDER DEVICE DTYPE
+// Checks the backend contract on a device: node --conditions=@effect-rl/source packages/torch/scripts/contract.ts FOLDER DEVICE DTYPE
 import { Contract } from "@effect-rl/core/testing"
 import { TorchBackend } from "@effect-rl/torch"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"

@@ -1,5 +1,6 @@
-// Whether the backend on PyTorch learns, from random weights: node --conditions=@effect-rl/source packages/torch/scripts/learning.ts FOLDER DEVICE RUN
-// [ITERATIONS]. The reward of an answer is the share of its tokens whose id is even: half at random. The run's records are kept.
+// Checks that the PyTorch backend learns from random weights: node --conditions=@effect-rl/source packages/torch/scripts/learning.ts FOLDER
+// DEVICE RUN [ITERATIONS]. An answer's reward is the share of its tokens with an even id, which is about half at random. The run's records
+// are kept.
 import {
   Advantage,
   type ChatModel,
@@ -22,7 +23,7 @@ import { Array, Console, Effect, Stream } from "effect"
 const [folder = "", device = "cuda", out = "", iterations = "15"] = process.argv.slice(2)
 const name = "model"
 
-/** Token ids as text: no word of the prompts matters. */
+/** Writes token ids as text; the content of the prompts does not matter. */
 const tokenizer: Tokenizer.Tokenizer = {
   encode: (text) => Int32Array.from(text, (letter) => letter.charCodeAt(0) % 256),
   decode: (tokens) => Int32Array.from(tokens).join(" "),
@@ -55,7 +56,7 @@ const train = Effect.gen(function*() {
     name,
     tokenizer,
     capabilities,
-    // Nothing ends an answer but its length.
+    // An answer ends only at its maximum length.
     renderer: { ...yield* Renderers.byName("role_colon", tokenizer), stop: [] }
   }
   yield* Rl.run({

@@ -1,5 +1,5 @@
-// What the backend on PyTorch does in a second: node --conditions=@effect-rl/source packages/torch/scripts/main.ts FOLDER DEVICE [SCALE [PARTS]]. Weights may be
-// random (random_model.py), as no time here depends on what they say. SCALE divides all lengths, for a try on a CPU.
+// Measures the PyTorch backend's throughput: node --conditions=@effect-rl/source packages/torch/scripts/main.ts FOLDER DEVICE [SCALE
+// [PARTS]]. Weights may be random (random_model.py), since they do not affect the timings. SCALE divides all lengths, for a trial on a CPU.
 import { Loss, Tinker } from "@effect-rl/core"
 import { Datum, ModelInput, type Sampling, type TrainingClient } from "@effect-rl/core/backend"
 import { Seed } from "@effect-rl/core/environments"
@@ -15,7 +15,7 @@ const scaled = (count: number) => Math.max(2, Math.round(count / Number(scale)))
 
 const options = { model: folder, name: "model", python: process.env["EFFECT_RL_PYTHON"] ?? "python3", device } as const
 
-/** Tokens that every one of the models has. */
+/** Token ids that exist in all tested models. */
 const tokensOf = (length: number, seed: number) => {
   const next = Seed.uniform(seed)
   return Int32Array.from({ length }, () => 10 + Math.floor(next() * 400))
@@ -31,7 +31,7 @@ const started = performance.now()
 const report = (what: string, values: Readonly<Record<string, number>>) =>
   Console.log(JSON.stringify({ at: Math.round(performance.now() - started) / 1000, what, ...values, MiB: memory() }))
 
-/** Runs and reports, with seconds and what else is made of them. */
+/** Runs an effect and reports its seconds and figures derived from them. */
 const timed = <A, E, R>(
   what: string,
   effect: Effect.Effect<A, E, R>,
@@ -51,7 +51,7 @@ const run = <A, E, R, F, Q>(submit: Effect.Effect<{ readonly await: Effect.Effec
 const tokensIn = (sequences: ReadonlyArray<Sampling.SampledTokens>) =>
   sequences.reduce((sum, { tokens }) => sum + tokens.length, 0)
 
-/** Position t of prompt ++ tokens[:-1] predicts token t + 1; the prompt's own positions have no advantage. */
+/** Position t of prompt ++ tokens[:-1] predicts token t + 1. The prompt's positions have advantage 0. */
 const toDatum = (prompt: Int32Array, { logprobs, tokens }: Sampling.SampledTokens, advantage: number) => {
   const all = Int32Array.from([...prompt, ...tokens])
   const padded = (values: ArrayLike<number>) => {
@@ -75,7 +75,7 @@ const textDatum = (length: number, seed: number) => {
   })
 }
 
-/** Groups of 8 with 8 members of 512 tokens each, sampled, trained on and stepped. */
+/** Samples 8 groups of 8 members with 512 tokens each, trains on them and applies an optimizer step. */
 const grpoStep = (training: TrainingClient.TrainingClient) =>
   Effect.scoped(Effect.gen(function*() {
     const sampler = yield* timed("snapshot", training.saveWeightsAndGetSamplingClient)

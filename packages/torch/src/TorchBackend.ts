@@ -1,6 +1,6 @@
 /**
- * The backend on PyTorch, transformers and PEFT: one Python process beside this one loads a language model, on a GPU where there is one, trains
- * LoRA adapters of it and samples from them. It ends with the layer's scope, and with this process.
+ * A backend on PyTorch, transformers and PEFT. A Python process loads one language model, by default on a GPU, trains LoRA adapters for it
+ * and samples from them. The process ends when the layer's scope closes or when the current process ends.
  */
 import { Tinker, type TinkerError } from "@effect-rl/core"
 import type { Capabilities } from "@effect-rl/core/backend"
@@ -17,40 +17,43 @@ import { named } from "./client/Operation.ts"
 import * as TorchTinker from "./client/TorchTinker.ts"
 import * as PythonProcess from "./process/PythonProcess.ts"
 
-/** The precision in which the model's weights are kept; adapters and their optimizer are always `float32`. */
+/** The precision of the model's weights. Adapters and their optimizer always use `float32`. */
 export type Dtype = "float32" | "bfloat16" | "float16"
 
 export interface Options {
-  /** A folder as Hugging Face tools save it, or a model of the hub, which transformers fetches where its cache lacks it. */
+  /** A Hugging Face model folder, or the id of a model on the Hub, which transformers downloads unless it is cached. */
   readonly model: string
-  /** The name by which programs ask for the model; default `model`. */
+  /** The model's name in requests; default: the value of `model`. */
   readonly name?: string
-  /** The Python that has torch, transformers, peft and safetensors, such as `.venv/bin/python`; default `python3`. */
+  /** A Python interpreter with torch, transformers, peft and safetensors, such as `.venv/bin/python`; default `python3`. */
   readonly python?: string
-  /** A device in torch's words, such as `cuda:1` or `cpu`; default `cuda`. */
+  /** A torch device, such as `cuda:1` or `cpu`; default `cuda`, without a fallback to `cpu`. */
   readonly device?: string
-  /** Default `bfloat16`. With `float32` equal seeds give equal samples. */
+  /** Default `bfloat16`. Only with `float32` do equal seeds give equal samples. */
   readonly dtype?: Dtype
-  /** Folder that checkpoints lie under; default `runs/checkpoints` in the working directory. */
+  /** Checkpoint folder; default: `runs/checkpoints` in the working directory. */
   readonly checkpoints?: string
-  /** Sequences that are sampled at once; others wait. Default 256. */
+  /** Maximum number of sequences that are sampled concurrently; others wait. Default 256. */
   readonly samplesAtOnce?: number
   /**
-   * Tokens, with padding, of which activations exist at once in a pass, or the longest sequence where it has more; the rest of the data
-   * follow. It changes no result but for rounding. Default 16,384.
+   * Maximum number of tokens, including padding, whose activations a pass keeps at a time; a longer sequence runs alone. Affects results
+   * only by rounding. Default 16,384.
    */
   readonly microBatchTokens?: number
-  /** Whether activations are computed again for the gradient in place of being kept, for a third more time; default true. */
+  /**
+   * Whether the backward pass recomputes activations instead of keeping them, which saves memory and takes about a third more time.
+   * Default: true.
+   */
   readonly gradientCheckpointing?: boolean
 }
 
-/** The scheme of the paths of checkpoints. */
+/** URI scheme of checkpoint paths. */
 export const scheme = "torch"
 
 const capabilitiesOf = (dtype: Dtype, contextLength: number): Capabilities.Capabilities => ({
   contextLength,
   lossReduction: "token-sum",
-  // In half precision what is sampled beside a sequence changes its rounding by so much that another token is drawn.
+  // In half precision, a sequence's rounding depends on the other sequences in the batch, enough to change which token is drawn.
   seeds: dtype === "float32" ? "sample" : "none",
   promptLogprobs: true,
   topkPromptLogprobs: 0,
@@ -78,7 +81,7 @@ const start = Effect.fnUntraced(function*(options: Options) {
 
 const tinker = (options: Options) => Layer.effect(Tinker.Tinker, start(options))
 
-/** The model's own tokenizer under its name, and any other as `HuggingFace.layer` loads it. */
+/** Loads the model's own tokenizer by the model's name, and other tokenizers with `HuggingFace.layer`. */
 const tokenizers = ({ model, name = model }: Options) =>
   Layer.effect(
     Tokenizer.Tokenizers,
@@ -86,8 +89,8 @@ const tokenizers = ({ model, name = model }: Options) =>
   ).pipe(Layer.provide(HuggingFace.layer))
 
 /**
- * The backend with one model. Building the layer waits until the model is loaded. It fails as `Unavailable` where Python cannot be started,
- * or the device has too little memory, as `Unsupported` where Python lacks a package, and as `NotFound` where there is no such model.
+ * The backend for one model. Building the layer waits until the model is loaded. It fails with `Unavailable` if Python cannot be started or
+ * the device has too little memory, with `Unsupported` if Python lacks a package, and with `NotFound` if the model does not exist.
  *
  * @example
  * const backend = TorchBackend.layer({ model: "Qwen/Qwen3-0.6B", python: ".venv/bin/python" })

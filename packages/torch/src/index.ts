@@ -1,4 +1,4 @@
-/** A backend on transformers and PEFT: LoRA training of language models on a GPU of your own, by a Python process beside yours. Advanced. */
+/** A backend on PyTorch, transformers and PEFT: LoRA training on your own GPU, in a separate Python process. Advanced. */
 
-/** The backend: LoRA training and sampling of a language model by PyTorch, in one Python process that is started here. */
+/** The backend: LoRA training and sampling of a language model with PyTorch, in a Python process that the layer starts. */
 export * as TorchBackend from "./TorchBackend.ts"

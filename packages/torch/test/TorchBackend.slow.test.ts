@@ -9,7 +9,7 @@ import { execFileSync, spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import * as TestTorch from "./TestTorch.ts"
 
-/** Why a backend with these options does not start. */
+/** The error with which a backend with these options fails to start. */
 const whyNot = (options: Partial<TorchBackend.Options>) =>
   Tinker.Tinker.use((tinker) => tinker.models).pipe(
     Effect.provide(TestTorch.layer(options)),
@@ -20,7 +20,7 @@ const whyNot = (options: Partial<TorchBackend.Options>) =>
 const hasPython = spawnSync("python3", ["--version"]).status === 0
 
 describe("a backend that cannot start", () => {
-  it.live("says which Python there is not", () =>
+  it.live("names a Python that does not exist", () =>
     Effect.gen(function*() {
       const error = yield* whyNot({ python: "/nowhere/python" })
       assert.strictEqual(error.reason._tag, "Unavailable")
@@ -54,7 +54,7 @@ const datum = Datum.weightedTokens(ModelInput.fromTokens(tokens.subarray(0, -1))
 
 const logprobs = (client: SamplingClient.SamplingClient) => client.computeLogprobs(ModelInput.fromTokens(tokens))
 
-/** Processes that compute for the model of this name, which is in their command line. */
+/** Ids of the processes that serve the model with this name, which is in their command line. */
 const processes = (name: string) => {
   const { stdout } = spawnSync("pgrep", ["-P", String(process.pid), "-f", `"name":"${name}"`], { encoding: "utf8" })
   return stdout.split("\n").filter((line) => line !== "").map(Number)
@@ -68,7 +68,7 @@ const train = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient)
 })
 
 describe.skipIf(!TestTorch.hasTorch)(`the backend on torch${TestTorch.where}`, () => {
-  it.live("computes what the engine computes", () =>
+  it.live("matches the engine's results", () =>
     Effect.gen(function*() {
       const model = "effect-rl/tiny-64"
       const ours = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model })).pipe(
@@ -84,7 +84,7 @@ describe.skipIf(!TestTorch.hasTorch)(`the backend on torch${TestTorch.where}`, (
       ours.subarray(1).forEach((value, t) => assert.closeTo(theirs[t + 1] ?? NaN, value, 1e-3))
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.live("adds up micro-batches, with activations kept or computed again", () =>
+  it.live("sums micro-batches, with activations kept or recomputed", () =>
     Effect.gen(function*() {
       const found = yield* Effect.forEach(
         [{ microBatchTokens: 8 }, { microBatchTokens: 1000 }, { gradientCheckpointing: false }],
@@ -102,7 +102,7 @@ describe.skipIf(!TestTorch.hasTorch)(`the backend on torch${TestTorch.where}`, (
       for (const norm of found) assert.closeTo(norm / first, 1, 1e-4)
     }))
 
-  it.live("samples from the model alone, whatever was trained and made before", () =>
+  it.live("samples from the base model, unaffected by earlier training", () =>
     Effect.gen(function*() {
       const tinker = yield* Tinker.Tinker
       const base = yield* tinker.createSamplingClient({ baseModel: TestTorch.model })
@@ -116,7 +116,7 @@ describe.skipIf(!TestTorch.hasTorch)(`the backend on torch${TestTorch.where}`, (
       assert.deepStrictEqual(yield* logprobs(base), before)
     }).pipe(Effect.scoped, Effect.provide(TestTorch.layer())))
 
-  it.live("refuses a checkpoint whose files have changed", () =>
+  it.live("refuses a checkpoint with changed files", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const checkpoints = yield* fs.makeTempDirectoryScoped()
@@ -139,7 +139,7 @@ describe.skipIf(!TestTorch.hasTorch)(`the backend on torch${TestTorch.where}`, (
       }).pipe(Effect.scoped, Effect.provide(TestTorch.layer({ checkpoints })))
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.live("stops sampling for a caller that is gone, and answers the next", () =>
+  it.live("stops sampling when its caller is interrupted, and answers the next request", () =>
     Effect.gen(function*() {
       const tinker = yield* Tinker.Tinker
       const client = yield* tinker.createSamplingClient({ baseModel: TestTorch.model })
@@ -166,7 +166,7 @@ describe.skipIf(!TestTorch.hasTorch)(`the backend on torch${TestTorch.where}`, (
       assert.strictEqual(reason._tag, "Unavailable")
     }).pipe(Effect.scoped))
 
-  it.live("fails every call once the process has died", () =>
+  it.live("fails every call after the process has died", () =>
     Effect.gen(function*() {
       const baseModel = "killed"
       yield* Effect.gen(function*() {

@@ -1,15 +1,15 @@
-/** The adapters of the Python process, each deleted with the scope in which it was made. */
+/** The adapters in the Python process. Each is deleted when the scope that created it closes. */
 import type { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Answer from "../process/Answer.ts"
 import type { PythonProcess } from "../process/PythonProcess.ts"
 
-/** An adapter by its key. */
+/** An adapter in the Python process, identified by its key. */
 export interface Adapter {
   readonly key: number
   readonly rank: number
-  /** Memory of its weights; with gradients and optimizer where it is trained. */
+  /** Bytes of its weights; for an adapter in training, also of its gradients and optimizer. */
   readonly memoryBytes: number
 }
 
@@ -20,11 +20,11 @@ export interface Fresh {
   readonly modules: ReadonlyArray<string>
 }
 
-/** A checkpoint on disk. */
+/** A checkpoint on disk to load. */
 export interface Stored {
   readonly folder: string
   readonly digest: string | undefined
-  /** With its optimizer, to be trained; otherwise only to be sampled from. */
+  /** Whether to load the optimizer for training; otherwise the adapter is only sampled from. */
   readonly train: boolean
 }
 
@@ -45,7 +45,7 @@ export const make = (process: PythonProcess): Adapters => {
         process.ask(Answer.Made, { op, fields: fieldsOf(key) }),
         ({ header }): Adapter => ({ key, ...header })
       )
-      // Deleted also where nobody waits for it any more: the process makes it all the same.
+      // The finalizer is added first, since the process creates the adapter even if the caller is interrupted.
       const remove = Effect.ignore(process.ask(Answer.Done, { op: "delete", fields: { adapter: key } }))
       return Effect.andThen(Effect.addFinalizer(() => remove), made)
     })

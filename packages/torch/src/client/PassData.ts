@@ -1,4 +1,4 @@
-/** The data of a pass as arrays, one after the other, and their log-probabilities back as one array each. */
+/** Joins the data of a pass into arrays for the Python process, and splits the returned log-probabilities by datum. */
 import { TinkerError } from "@effect-rl/core"
 import { type Datum, ModelInput } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import type { Command } from "../process/PythonProcess.ts"
 
 type AnyDatum = Datum.Datum<Datum.Kind>
 
-/** The tokens of an input: the model reads text alone. */
+/** The tokens of an input. The model accepts only text. */
 export const tokens = (input: ModelInput.ModelInput) =>
   Effect.mapError(
     ModelInput.toTokens(input),
@@ -33,7 +33,7 @@ const floats = (parts: ReadonlyArray<Float32Array>) => {
   return all
 }
 
-/** What the loss reads: weights, or what policy losses read. All data of a pass are of one kind. */
+/** The inputs of the loss: weights, or the inputs of policy losses. All data of a pass have the same kind. */
 const lossInputs = (data: ReadonlyArray<AnyDatum>) => {
   const inputs = data.map((datum) => datum.inputs)
   const weighted = inputs.flatMap((one) => "weights" in one ? [one.weights] : [])
@@ -46,7 +46,7 @@ const lossInputs = (data: ReadonlyArray<AnyDatum>) => {
   }
 }
 
-/** The fields and arrays of a pass over data that were checked. */
+/** The fields and arrays of a pass. The data must have been checked. */
 export const make = Effect.fnUntraced(function*(data: ReadonlyArray<AnyDatum>) {
   const inputs = yield* Effect.forEach(data, ({ modelInput }) => tokens(modelInput))
   return {
@@ -62,7 +62,7 @@ export const make = Effect.fnUntraced(function*(data: ReadonlyArray<AnyDatum>) {
   } satisfies Omit<Command, "op">
 })
 
-/** The parts of `all` that belong to each datum. */
+/** Splits `all` into one part per datum. */
 export const split = (data: ReadonlyArray<AnyDatum>, all: Float32Array): ReadonlyArray<Float32Array> => {
   let at = 0
   return data.map(({ inputs: { targetTokens: { length } } }) => all.slice(at, at += length))

@@ -1,4 +1,4 @@
-/** Samples from an adapter of the Python process, or from the model alone. */
+/** Samples from an adapter in the Python process, or from the base model. */
 import { TinkerError } from "@effect-rl/core"
 import { type ModelInput, RequestRules, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -8,23 +8,23 @@ import type { Answered, PythonProcess } from "../process/PythonProcess.ts"
 import { named } from "./Operation.ts"
 import * as PassData from "./PassData.ts"
 
-/** Where a client samples from. */
+/** What a client samples from. */
 export interface From {
   readonly process: PythonProcess
   readonly limits: RequestRules.Limits
-  /** The adapter by its key; null for the model alone. */
+  /** The adapter's key; null for the base model. */
   readonly adapter: number | null
   readonly modelPath: string
   readonly memoryBytes: number
 }
 
-/** Python's seeds are whole numbers; those of `request + i` must stay exact. */
+/** Seeds for the Python process. They are whole numbers, and `seed + i` must stay exact. */
 const seedsOf = Effect.fnUntraced(function*(count: number, seed: number | undefined) {
   const first = seed ?? (yield* Random.nextInt)
   return Array.from({ length: count }, (_, index) => first + index)
 })
 
-/** The end of sequence stops unless token ids, or an empty list of them, are given in its place. */
+/** By default, or with string stops, the end-of-sequence tokens end a sample. A list of token ids, even an empty one, replaces them. */
 const stopsOf = Effect.fnUntraced(function*(stop: Sampling.Stop | undefined, { ready }: PythonProcess) {
   if (stop === undefined) return { stopTokens: ready.endsOfSequence, stopTexts: [] }
   const stopTexts = stop.filter((value) => typeof value === "string")
@@ -52,10 +52,10 @@ const toSequences = (
   })
 }
 
-/** NaN at the first token, which nothing precedes. */
+/** Prepends NaN for the first token, which has no preceding token. */
 const afterNone = (logprobs: Int32Array | Float32Array | undefined) => Float32Array.from([NaN, ...logprobs ?? []])
 
-/** Samples until its scope closes. */
+/** A client that samples until its scope closes. */
 export const make = Effect.fnUntraced(function*({ adapter, limits, memoryBytes, modelPath, process }: From) {
   let isClosed = false
   yield* Effect.addFinalizer(() => Effect.sync(() => isClosed = true))

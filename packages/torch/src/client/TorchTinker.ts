@@ -1,4 +1,4 @@
-/** The Python process as a backend. */
+/** The `Tinker` service of the Python process. */
 import { type Tinker, TinkerError } from "@effect-rl/core"
 import { type Capabilities, RequestQueue, RequestRules } from "@effect-rl/core/backend"
 import type { CheckpointStore } from "@effect-rl/files/checkpoint/CheckpointStore"
@@ -12,7 +12,7 @@ import { named } from "./Operation.ts"
 import * as TorchSamplingClient from "./TorchSamplingClient.ts"
 import * as TorchTrainingClient from "./TorchTrainingClient.ts"
 
-/** The parts that clients are made from. */
+/** The parts from which clients are built. */
 interface Workshop {
   readonly name: string
   readonly process: PythonProcess
@@ -39,7 +39,7 @@ const sampleFrom = ({ limits, process }: Workshop, modelPath: string, adapter?: 
     memoryBytes: adapter?.memoryBytes ?? 0
   })
 
-/** A training client with a scope of its own, so that it can be unloaded before the surrounding scope closes. */
+/** Creates a training client in its own scope, so it can be unloaded before the surrounding scope closes. */
 const trainingClient = Effect.fnUntraced(function*(
   workshop: Workshop,
   made: Effect.Effect<Adapters.Adapter, TinkerError.Reason, Scope.Scope>
@@ -90,7 +90,7 @@ const samplingClient = Effect.fnUntraced(function*(workshop: Workshop, from: Sou
   return yield* sampleFrom(workshop, modelPath, yield* storedAdapter(workshop, modelPath, digest, false))
 })
 
-/** The service over a process that has loaded its model. */
+/** The service for a process that has loaded its model. */
 export const make = (
   name: string,
   process: PythonProcess,

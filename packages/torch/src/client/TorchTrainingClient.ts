@@ -1,4 +1,4 @@
-/** Trains one adapter of the Python process: checks calls and queues them. */
+/** Trains one adapter in the Python process. Checks each call and queues it. */
 import { Loss } from "@effect-rl/core"
 import {
   type AdamParams,
@@ -20,7 +20,7 @@ import type { Adapter, Adapters } from "./Adapters.ts"
 import { named } from "./Operation.ts"
 import * as PassData from "./PassData.ts"
 
-/** What a client trains, and where. */
+/** The adapter that a client trains, and the process that holds it. */
 export interface Parts {
   readonly process: PythonProcess
   readonly store: CheckpointStore
@@ -29,14 +29,14 @@ export interface Parts {
   readonly info: TrainingClient.ModelInfo
   readonly adapter: Adapter
   readonly queue: RequestQueue.RequestQueue
-  /** Holds the adapter and the queue. */
+  /** The scope of the adapter and of the queue. */
   readonly scope: Scope.Closeable
   readonly sampleFrom: (adapter: Adapter) => Effect.Effect<SamplingClient.SamplingClient, never, Scope.Scope>
 }
 
 type Data<K extends Datum.Kind> = ReadonlyArray<Datum.Datum<NoInfer<K>>>
 
-/** Computes a pass now. */
+/** Computes a pass immediately, without the queue. */
 const compute = Effect.fnUntraced(function*<K extends Datum.Kind>(
   { adapter, process }: Parts,
   backward: boolean,
@@ -53,7 +53,7 @@ const compute = Effect.fnUntraced(function*<K extends Datum.Kind>(
   return { logprobs, metrics: { "loss:sum": header.loss } } satisfies TrainingClient.ForwardBackwardOutput
 })
 
-/** Checks the data of a call at once and queues its computation. */
+/** Checks a call's data immediately and queues its computation. */
 const pass = Effect.fnUntraced(function*<K extends Datum.Kind>(
   parts: Parts,
   operation: "forward" | "forwardBackward",
@@ -125,7 +125,7 @@ const samplingClient = Effect.fn("TrainingClient.saveWeightsAndGetSamplingClient
   }
 )
 
-/** A client whose adapter was made. */
+/** A client for an existing adapter. */
 export const make = (parts: Parts): TrainingClient.TrainingClient => {
   const { info, queue, scope } = parts
   return {

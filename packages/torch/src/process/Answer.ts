@@ -1,50 +1,50 @@
-/** What the Python process answers, beside its arrays. */
+/** Schemas for the JSON headers of the Python process's answers. */
 import { TinkerError } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
 
-/** The first frame, once the model is loaded. */
+/** The first frame, sent once the model is loaded. */
 export const Ready = Schema.Struct({
   vocabulary: Schema.Int,
   contextLength: Schema.Int,
-  /** Tokens that end a sequence unless a request names others. */
+  /** Tokens that end a sequence unless a request gives stop tokens. */
   endsOfSequence: Schema.Array(Schema.Int),
-  /** Whether strings can stop a sample. */
+  /** Whether string stops are available. */
   hasTokenizer: Schema.Boolean
 })
 export interface Ready extends Schema.Schema.Type<typeof Ready> {}
 
-/** An adapter that was made or loaded. */
+/** An adapter was created or loaded. */
 export const Made = Schema.Struct({ rank: Schema.Int, memoryBytes: Schema.Int })
 
-/** A pass; its array `logprobs` has those of all targets, datum by datum. */
+/** A pass was computed; its array `logprobs` has the log-probabilities of all targets, datum by datum. */
 export const Passed = Schema.Struct({ loss: Schema.Number })
 
-/** A step of the optimizer. */
+/** An optimizer step was applied. */
 export const Stepped = Schema.Struct({ metrics: Schema.Record(Schema.String, Schema.Number) })
 
-/** A checkpoint that was written. */
+/** A checkpoint was written. */
 export const Saved = Schema.Struct({ digest: Schema.String })
 
-/** Samples; the arrays `tokens` and `logprobs` have those of all of them, one after the other. */
+/** Samples were drawn; the arrays `tokens` and `logprobs` hold all samples one after the other. */
 export const Sampled = Schema.Struct({
   lengths: Schema.Array(Schema.Int),
   reasons: Schema.Array(Schema.Literals(["stop", "length"]))
 })
 
-/** Nothing but that it was done. */
+/** A command was completed without a result. */
 export const Done = Schema.Struct({})
 
 const Refusal = Schema.Struct({
   error: Schema.Struct({
     reason: Schema.Literals(["Rejected", "Unsupported", "Unavailable", "NotFound", "Closed"]),
     detail: Schema.String,
-    /** What is not supported, or the name that was not found. */
+    /** The unsupported capability, or the name that was not found. */
     of: Schema.optionalKey(Schema.String),
     lacks: Schema.optionalKey(Schema.Literal("memory"))
   })
 })
 
-/** Whether an answer refuses its command. */
+/** Whether an answer is a refusal. */
 export const isRefusal = Schema.is(Refusal)
 
 /** The reason of a refusal. */

@@ -1,12 +1,12 @@
 /**
- * Frames between this process and the Python process: two numbers of 32 bits, little-endian, which are the bytes of a JSON header and of a
- * body, then both. The header's `arrays` name the arrays in the body, in order.
+ * Frames exchanged with the Python process. A frame has two little-endian 32-bit numbers, the byte lengths of a JSON header and of a body,
+ * followed by the header and the body. The header's `arrays` describes the arrays in the body, in order.
  */
 
-/** Arrays of 32 bits by name. */
+/** 32-bit arrays by name. */
 export type Arrays = Readonly<Record<string, Int32Array | Float32Array>>
 
-/** A JSON object and the arrays beside it. */
+/** A JSON object with arrays. */
 export interface Frame {
   readonly header: Readonly<Record<string, unknown>>
   readonly arrays: Arrays
@@ -16,7 +16,7 @@ const prefix = 8
 
 const textDecoder = new TextDecoder()
 
-/** Longer headers are text that was printed between frames, read as numbers. */
+/** The largest header length. A larger number means that text was printed between frames and read as a length. */
 const mostHeader = 2 ** 26
 
 /** The bytes of a frame. */
@@ -42,7 +42,7 @@ type Kinds = ReadonlyArray<readonly [name: string, kind: "i" | "f", length: numb
 
 const decode = (text: Uint8Array, body: Uint8Array): Frame => {
   const { arrays: kinds, ...header }: { readonly arrays: Kinds } = JSON.parse(textDecoder.decode(text))
-  // A copy, because a typed array has to begin at a multiple of four bytes (`slice` of a Node buffer makes none).
+  // A copy, because a typed array must start at a multiple of four bytes and `slice` of a Node buffer does not copy.
   const { buffer } = new Uint8Array(body)
   let at = 0
   const arrays = kinds.map(([name, kind, length]) => {
@@ -53,7 +53,7 @@ const decode = (text: Uint8Array, body: Uint8Array): Frame => {
   return { header, arrays: Object.fromEntries(arrays) }
 }
 
-/** Bytes that have come and make no frame yet. */
+/** Received bytes that do not yet form a frame. */
 export interface Rest {
   readonly pieces: ReadonlyArray<Uint8Array>
   readonly length: number
@@ -74,7 +74,7 @@ const joined = ({ length, pieces }: Rest) => {
   return bytes
 }
 
-/** Bytes of the whole first frame, as far as they are known. */
+/** The length of the first frame, as far as it is known. */
 const needed = (rest: Rest) => {
   const [first] = rest.pieces
   if (rest.length < prefix || first === undefined) return prefix
@@ -86,8 +86,8 @@ const needed = (rest: Rest) => {
 }
 
 /**
- * The frames that are complete with one more piece, and what is left. Pieces are joined once a frame is complete, not for every piece.
- * Throws where the bytes are no frame.
+ * Adds a piece and returns the completed frames and the remaining bytes. Pieces are joined once per completed frame, not for every piece.
+ * Throws if the bytes are not a frame.
  */
 export const next = (rest: Rest, piece: Uint8Array): readonly [rest: Rest, frames: ReadonlyArray<Frame>] => {
   const all: Rest = { pieces: [...rest.pieces, piece], length: rest.length + piece.length }

@@ -1,4 +1,4 @@
-/** The Python process that computes: it lives as long as a scope, and every command to it is answered or fails. */
+/** The Python process that computes. It lives until its scope closes, and every command is answered or fails. */
 import { TinkerError } from "@effect-rl/core"
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
@@ -13,32 +13,32 @@ import * as Stream from "effect/Stream"
 import * as Answer from "./Answer.ts"
 import * as Frame from "./Frame.ts"
 
-/** A command by its name, its fields and its arrays. */
+/** A command: its name, fields and arrays. */
 export interface Command {
   readonly op: string
   readonly fields?: Readonly<Record<string, unknown>>
   readonly arrays?: Frame.Arrays
 }
 
-/** An answer as its schema reads it, and its arrays. */
+/** An answer, decoded by its schema, with its arrays. */
 export interface Answered<A> {
   readonly header: A
   readonly arrays: Frame.Arrays
 }
 
-/** The process once it has loaded the model. */
+/** The process after it has loaded the model. */
 export interface PythonProcess {
   readonly ready: Answer.Ready
-  /** Sends a command and waits for its answer; a sample that nobody waits for is cancelled. */
+  /** Sends a command and waits for its answer. Interrupting a sample cancels it in the process. */
   readonly ask: <S extends Schema.Top & { readonly DecodingServices: never }>(
     schema: S,
     command: Command
   ) => Effect.Effect<Answered<S["Type"]>, TinkerError.Reason>
-  /** Fails once the process has ended. */
+  /** Fails after the process has ended. */
   readonly health: Effect.Effect<void, TinkerError.Unavailable>
 }
 
-/** Lines of its error output that are shown where it ends. */
+/** The number of stderr lines that an error shows when the process ends. */
 const shownLines = 5
 
 /** How long the process may take to end before it is killed. */
@@ -46,7 +46,7 @@ const patience = "5 seconds"
 
 type Waiting = Deferred.Deferred<Frame.Frame, TinkerError.Reason>
 
-/** The commands without an answer, and the failure of the process once it has ended. */
+/** Unanswered commands, and the failure of the process once it has ended. */
 class Calls {
   readonly #waiting = new Map<number, Waiting>()
   #next = 0
@@ -90,7 +90,7 @@ const cannotStart = (python: string) => (error: PlatformError) =>
       : `Python "${python}" cannot be started: ${error.message}`
   })
 
-/** The process wrote bytes that are no frame. */
+/** The process wrote bytes that are not a frame. */
 class NoFrame extends Data.TaggedError("NoFrame")<{ readonly detail: string }> {}
 
 const nextFrames = (rest: Frame.Rest, piece: Uint8Array) =>
@@ -114,7 +114,7 @@ export const make = Effect.fnUntraced(function*(python: string, options: Readonl
   })
   const child = yield* Effect.mapError(spawner.spawn(command), cannotStart(python))
   const calls = new Calls()
-  // Clients may outlive the backend: their calls fail then, and what they delete is gone.
+  // Clients may outlive the backend. Their calls then fail, and deleting an adapter has no effect.
   yield* Effect.addFinalizer(() => calls.end("the scope of the backend closed"))
   const lines: Array<string> = []
 

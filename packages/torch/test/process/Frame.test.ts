@@ -8,7 +8,7 @@ const frame: Frame.Frame = {
 
 const other: Frame.Frame = { header: { id: 8 }, arrays: {} }
 
-/** Reads pieces one after the other. */
+/** Reads pieces in order and collects the frames. */
 const read = (pieces: ReadonlyArray<Uint8Array>) => {
   let rest = Frame.nothing
   const frames = pieces.flatMap((piece) => {
@@ -26,7 +26,7 @@ describe("Frame", () => {
     assert.strictEqual(rest.length, 0)
   })
 
-  it("reads frames wherever pieces are cut", () => {
+  it("reads frames however they are split into pieces", () => {
     const bytes = Uint8Array.from([...Frame.encode(frame), ...Frame.encode(other), ...Frame.encode(frame)])
     for (const size of [1, 2, 3, 7, 50, bytes.length]) {
       const pieces = Array.from(
@@ -37,19 +37,19 @@ describe("Frame", () => {
     }
   })
 
-  it("reads pieces that lie in a larger buffer, as Node gives them", () => {
+  it("reads pieces that are views of a larger buffer, as Node provides them", () => {
     const bytes = Buffer.concat([Buffer.from([1, 2, 3]), Frame.encode(frame)]).subarray(3)
     assert.deepStrictEqual(read([bytes]).frames, [frame])
   })
 
-  it("keeps what is not complete", () => {
+  it("keeps an incomplete frame", () => {
     const bytes = Frame.encode(frame)
     const { frames, rest } = read([bytes.subarray(0, -1)])
     assert.deepStrictEqual(frames, [])
     assert.strictEqual(rest.length, bytes.length - 1)
   })
 
-  it("refuses text that was printed between frames", () => {
+  it("refuses text printed between frames", () => {
     assert.throws(() => read([new TextEncoder().encode("Loading the model ...\n")]), "Loading the model ...")
   })
 })

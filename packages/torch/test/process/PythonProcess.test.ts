@@ -1,16 +1,16 @@
-/** Processes in the place of Python that do not answer as it does: whoever waits for them is told, and waits no longer. */
+/** Processes that do not answer as the backend's Python process does. Commands that wait for them must fail. */
 import * as PythonProcess from "@effect-rl/torch/process/PythonProcess"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Path, Schema } from "effect"
 
-/** The bytes of a frame, for a shell's `printf`. */
+/** The bytes of a frame as an argument for the shell's `printf`. */
 const frame = (header: string) =>
   [header.length, 0, 0, 0, 0, 0, 0, 0].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("") + header
 
 const ready = frame(`{"id":0,"vocabulary":9,"contextLength":8,"endsOfSequence":[],"hasTokenizer":false,"arrays":[]}`)
 
-/** What a command comes to whose process prints this when it has started, and then lives on. */
+/** The result of a command whose process prints this text at its start and then keeps running. */
 const answerOf = (printed: string) =>
   Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem
@@ -36,7 +36,7 @@ describe("a process", () => {
       printed: `${ready}${frame(`{"id":1,"loss":1,"arrays":[["a","f",9]]}`)}`,
       said: ""
     }
-  ])("that $what fails the commands that wait", ({ printed, said }) =>
+  ])("that $what fails waiting commands", ({ printed, said }) =>
     Effect.gen(function*() {
       const message = yield* answerOf(printed)
       assert.include(message, "the Python process wrote what is no answer: ")
