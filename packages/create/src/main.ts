@@ -14,9 +14,9 @@ import * as Project from "./Project.ts"
 import * as Template from "./Template.ts"
 
 export interface Installation {
-  /** The version of this package, and of those that it writes into a project. */
+  /** The version of this package, and of the effect-rl packages in a new project. */
   readonly version: string
-  /** The oldest Node that runs them. */
+  /** The oldest Node version that runs them. */
   readonly least: string
   /** The folder of templates. */
   readonly templates: URL
@@ -68,7 +68,7 @@ const command = ({ least, templates, version }: Installation) =>
       yield* Console.log(nextSteps(folder, !skipInstall).join("\n"))
     })).pipe(Command.withDescription("Make a task to train with effect-rl"))
 
-/** What went wrong, in one line. */
+/** Prints what went wrong in one line. */
 const report = (cause: Cause.Cause<unknown>) => {
   const error = Cause.squash(cause)
   const isShown = Cause.hasInterruptsOnly(cause) || (CliError.isCliError(error) && error._tag === "ShowHelp")

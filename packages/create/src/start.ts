@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command as npm starts it. It loads nothing before it knows that this Node can run the rest. */
+/** The command that npm starts. It checks the Node version before it loads anything else. */
 import { readFileSync } from "node:fs"
 
 const { engines, version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"))

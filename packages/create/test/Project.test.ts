@@ -17,7 +17,7 @@ const manifestOf = (folder: string) =>
     (text): ReturnType<typeof Template.manifest> => JSON.parse(text)
   )
 
-describe("a created project", () => {
+describe("a new project", () => {
   it.effect.each(Template.names)(
     "of the template %s has a task, its test and the packages that they import",
     (template) =>
@@ -44,7 +44,7 @@ describe("a created project", () => {
       }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("takes all packed packages by relative paths where npm's are not wanted", () =>
+  it.effect("depends on packed packages by relative paths if a folder of them is given", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const { join } = yield* Path.Path
@@ -64,7 +64,7 @@ describe("a created project", () => {
       assert.isFalse(yield* fs.exists(join(folder, "other")))
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("is not written over what is there", () =>
+  it.effect("does not overwrite existing files", () =>
     Effect.gen(function*() {
       const folder = yield* temporary
       yield* FileSystem.FileSystem.use((fs) => fs.writeFileString(`${folder}/mine.txt`, ""))

@@ -1,4 +1,4 @@
-/** The agent: a program that talks to a model by OpenAI's client, and knows nothing of its training. */
+/** The agent: an ordinary program that talks to a model through OpenAI's client. It does not know that it is trained. */
 import type OpenAI from "openai"
 
 export interface Settings {
@@ -6,7 +6,7 @@ export interface Settings {
   readonly model: string
 }
 
-/** Asks once, and once more where the answer has no number. */
+/** Asks the model, and asks once more if the answer contains no number. */
 export const answer = async ({ client, model }: Settings, question: string): Promise<string> => {
   const messages: Array<OpenAI.ChatCompletionMessageParam> = [{ role: "user", content: question }]
   const ask = async () => {

@@ -1,4 +1,4 @@
-/** Trains the agent as it is: its requests are the turns of an episode, and whether its answer is right is the reward. */
+/** Trains the agent without changing it. Its requests are the turns of an episode; the reward is 1 if its answer is right. */
 import { AgentEnv } from "@effect-rl/agent"
 import { type ChatModel, EnvGroupBuilder, RLDataset } from "@effect-rl/core"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"
@@ -32,7 +32,7 @@ export const dataset = (model: ChatModel.ChatModel, { groupSize, groupsPerBatch 
       EnvGroupBuilder.make({ key: `${a} + ${b}`, size: groupSize, makeEnv: () => episode(model, a, b) })
   })
 
-/** Every setting is a flag of `effect-rl train ./src/task.ts` as well. */
+/** Every setting is also a flag of `effect-rl train ./src/task.ts`. */
 export default Recipe.make({
   name: "task",
   description: "An agent that adds two numbers",

@@ -1,11 +1,11 @@
-/** The task: sums of two numbers below 100, right or wrong. `npm start` trains a small model on it. */
+/** The task: add two numbers below 100. `npm start` trains a small model on it. */
 import { type ChatModel, RLDataset } from "@effect-rl/core"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"
 import { Schema } from "effect"
 
 const sums = Array.from({ length: 400 }, (_, i) => [i % 100, (i * 7) % 100] as const)
 
-/** The last number of an answer. */
+/** The last number in an answer. */
 const lastNumber = (text: string) => text.match(/\d+/g)?.at(-1)
 
 interface Batches {
@@ -13,7 +13,7 @@ interface Batches {
   readonly groupSize: number
 }
 
-/** Every problem is attempted `groupSize` times; an attempt's reward is 1 where `check` accepts it. */
+/** Every problem is attempted `groupSize` times. An attempt earns reward 1 if `check` accepts it. */
 export const dataset = (model: ChatModel.ChatModel, { groupSize, groupsPerBatch }: Batches) =>
   RLDataset.problems(sums, {
     model,
@@ -26,7 +26,7 @@ export const dataset = (model: ChatModel.ChatModel, { groupSize, groupsPerBatch 
     })
   })
 
-/** Every setting is a flag of `effect-rl train ./src/task.ts` as well. */
+/** Every setting is also a flag of `effect-rl train ./src/task.ts`. */
 export default Recipe.make({
   name: "task",
   description: "Sums of two numbers",

@@ -1,4 +1,4 @@
-/** The task on a backend that answers as it is told: no model, no waiting. */
+/** Tests the task on a scripted backend, without a model and without waiting. */
 import { ChatModel, Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { Effect, Layer, Stream } from "effect"
@@ -13,7 +13,7 @@ const sumIn = (prompt: string) => {
   return Number(a) + Number(b)
 }
 
-/** Right in two of a group's eight attempts. */
+/** Answers two of a group's eight attempts correctly. */
 const sample = Script.reply(
   tokenizer,
   (prompt, { sequence }) => Script.text(tokenizer, `It is ${sumIn(prompt) + (sequence % 8 < 2 ? 0 : 1)}<|im_end|>`)
@@ -37,6 +37,6 @@ const rewards = Effect.gen(function*() {
   return updates.map(({ reward }) => reward?.mean)
 })
 
-test("rewards the attempts that are right, in every iteration", async () => {
+test("rewards the right attempts, in every iteration", async () => {
   deepStrictEqual(await Effect.runPromise(Effect.provide(rewards, backend)), [0.25, 0.25, 0.25])
 })

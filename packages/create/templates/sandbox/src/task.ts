@@ -1,6 +1,6 @@
 /**
- * A task whose answers are run: the model's last number goes into a Python program, which a sandbox runs, and what the program prints is the
- * verdict. Code that a model wrote never runs in this process.
+ * A task whose answers are executed. The model's last number goes into a Python program, a sandbox runs the program, and its output decides
+ * the reward. Code that a model wrote never runs in this process.
  */
 import { type ChatModel, RLDataset } from "@effect-rl/core"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"
@@ -9,10 +9,10 @@ import { Effect, Schema } from "effect"
 
 const sums = Array.from({ length: 200 }, (_, i) => [i % 100, (i * 7) % 100] as const)
 
-/** What the model wrote, as a program that prints. */
+/** A program that prints the last number the model wrote. */
 const programOf = (text: string) => `print(${text.match(/\d+/g)?.at(-1) ?? ""})\n`
 
-/** The expected value stays here: the program cannot read it. */
+/** Compares the output with the expected value, which the program cannot read. */
 const prints = (expected: string) =>
   Effect.fnUntraced(function*(text: string) {
     const sandbox = yield* Sandbox.Sandbox
@@ -38,7 +38,7 @@ export const dataset = (model: ChatModel.ChatModel, { groupSize, groupsPerBatch 
     problem: ([a, b]) => ({ question: `What is ${a} + ${b}?`, answer: `${a + b}`, check: prints(`${a + b}`) })
   })
 
-/** Every setting is a flag of `effect-rl train ./src/task.ts` as well. */
+/** Every setting is also a flag of `effect-rl train ./src/task.ts`. */
 export default Recipe.make({
   name: "task",
   description: "Programs that print a sum, run in a sandbox",

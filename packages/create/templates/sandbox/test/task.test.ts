@@ -1,4 +1,4 @@
-/** The task on a backend and in a sandbox that answer as they are told: no model, no process, no waiting. */
+/** Tests the task on a scripted backend and a scripted sandbox, without a model, a process or waiting. */
 import { ChatModel, Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { Sandbox, Scripted } from "@effect-rl/sandbox"
@@ -14,13 +14,13 @@ const sumIn = (prompt: string) => {
   return Number(a) + Number(b)
 }
 
-/** Right in two of a group's eight attempts. */
+/** Answers two of a group's eight attempts correctly. */
 const sample = Script.reply(
   tokenizer,
   (prompt, { sequence }) => Script.text(tokenizer, `It is ${sumIn(prompt) + (sequence % 8 < 2 ? 0 : 1)}<|im_end|>`)
 )
 
-/** Prints what the program would: the number in its `print`. */
+/** Prints what the program would print: the number in its `print` call. */
 const sandbox = Sandbox.Sandbox.layerScripted({
   run: ({ files }) =>
     Effect.sync(() => {
