@@ -1,4 +1,4 @@
-/** Values that the examples in docstrings take as given, made on a scripted backend, so that an example can be run. */
+/** Values that docstring examples use without defining them, created on a scripted backend so that the examples can run. */
 import {
   ChatModel,
   Evaluator,
@@ -27,7 +27,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, ManagedRuntime, Schema, Scope, Stream } from "effect"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 
-/** Special tokens of the model families that examples name. */
+/** Special tokens of the model families in the examples. */
 const specialTokens = [
   ...TestTokenizer.specialTokens,
   ...`<|im_middle|> <|im_system|> <|im_user|> <|im_assistant|> <|tool_calls_section_begin|> <|tool_calls_section_end|>
@@ -50,7 +50,7 @@ export const tokenizer: TestTokenizer.TestTokenizer = TestTokenizer.make({
   pieces: TestTokenizer.characterPieces
 })
 
-/** A judge's verdict where the prompt asks for one, else `2`, or `0` where the seed is odd. */
+/** A verdict if the prompt asks a judge for one; otherwise `2`, or `0` if the seed is odd. */
 const answerTo = (prompt: string, seed: number) => {
   if (prompt.includes("<score>")) return "<score>5</score>"
   if (prompt.includes("==== Preference ====")) return "A"
@@ -65,7 +65,7 @@ const models = [
   ...ModelRegistry.models.map(({ name }) => name)
 ]
 
-/** Every known model answers by the same script. */
+/** A backend on which every known model answers with the same script. */
 const backend = ScriptedTinker.layer({
   tokenizer,
   models: Object.fromEntries(models.map((name) => [name, { contextLength: 131_072 }])),
@@ -75,7 +75,7 @@ const backend = ScriptedTinker.layer({
   )
 })
 
-/** What examples run with: the scripted backend, an empty store of records, and files. */
+/** The services of the examples: the scripted backend, an empty record store, and files. */
 export const services = Layer.mergeAll(
   backend,
   TestTokenizer.layer(tokenizer),
@@ -89,7 +89,7 @@ export const model: ChatModel.ChatModel = await runtime.runPromise(
   ChatModel.resolve(Script.defaultModel, { renderer: "qwen3_instruct" })
 )
 const tinker = await runtime.runPromise(Tinker.Tinker)
-/** Clients stay open until the process ends. */
+/** A scope that keeps clients open until the process ends. */
 const scope = await runtime.runPromise(Scope.make())
 
 export const renderer: Renderer.Renderer = model.renderer
@@ -131,7 +131,7 @@ export const tool = FunctionTool.make({
   parameters: Schema.Struct({ a: Schema.Number, b: Schema.Number }),
   handler: ({ a, b }) => Effect.succeed(String(a + b))
 })
-/** A pile from which two players take one or two in turns; the player who takes the last one wins. */
+/** A pile from which two players take one or two stones in turns. The player who takes the last one wins. */
 export const game: Game.Game<number> = {
   players: 2,
   start: 4,
@@ -161,7 +161,7 @@ const weightedDatum = Datum.weightedTokens(prompt, {
   targetTokens: new Int32Array(prompt.length),
   weights: new Float32Array(prompt.length).fill(1)
 })
-/** Also a pair: the chosen response and, next to it, the rejected one. */
+/** Two datums that also form a preference pair: the chosen response, then the rejected one. */
 export const weightedData: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">> = [weightedDatum, weightedDatum]
 const logprobsOfOne = new Float32Array(prompt.length).fill(-0.5)
 export const logprobs: ReadonlyArray<Float32Array> = [logprobsOfOne, logprobsOfOne]
