@@ -1,4 +1,4 @@
-/** Runs a program on an embedded engine whose checkpoints are thrown away. */
+/** Runs a program on an embedded engine with temporary checkpoints. */
 import { Engine } from "@effect-rl/engine"
 import { Hub } from "@effect-rl/files"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
@@ -18,7 +18,7 @@ const services = (models: ReadonlyArray<string>) =>
 
 export type Services = Layer.Success<ReturnType<typeof services>> | Scope.Scope
 
-/** Logs warnings only, because another process may read what the program prints. */
+/** Runs the program and logs only warnings, because another process may parse what it prints. */
 export const runMain = <E>(program: Effect.Effect<void, E, Services>, models: ReadonlyArray<string> = []) =>
   program.pipe(
     Effect.scoped,

@@ -1,4 +1,7 @@
-/** Measures while nothing else runs, or says how much else ran: what uses all processors loses most by sharing them. */
+/**
+ * Measures while no other program runs, or reports how much the others used. Measurements that use all processors are distorted most by
+ * other programs.
+ */
 import { Schema } from "effect"
 import { existsSync, readFileSync } from "node:fs"
 import { cpus } from "node:os"
@@ -8,7 +11,7 @@ const attempts = 3
 const longestWaitSeconds = 30
 const tolerated = 0.1
 
-/** Milliseconds that all processors were busy, and in total. */
+/** Milliseconds that all processors were busy, and in total, since boot. */
 const times = () =>
   cpus().reduce(
     ({ busy, total }, { times: { idle, irq, nice, sys, user } }) => ({
@@ -18,7 +21,7 @@ const times = () =>
     { busy: 0, total: 0 }
   )
 
-/** Milliseconds of processor time of the processes that this one started and waited for. */
+/** Milliseconds of processor time of finished child processes. */
 const childMillis = () => {
   if (!existsSync("/proc/self/stat")) return NaN
   const fields = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)?.split(" ") ?? []
@@ -26,7 +29,7 @@ const childMillis = () => {
   return ticks * 10
 }
 
-/** Share of the processors that other programs take while `run` runs. */
+/** The share of the processors that other programs used during `run`. */
 const others = <A>(run: () => A) => {
   const [before, childBefore] = [times(), childMillis()]
   const value = run()
@@ -38,14 +41,14 @@ const others = <A>(run: () => A) => {
 const second = new Int32Array(new SharedArrayBuffer(4))
 const pause = () => others(() => Atomics.wait(second, 0, 0, 1000))
 
-/** Waits for a second in which nothing else runs, for half a minute at most. */
+/** Waits for a second in which no other program runs, for at most half a minute. */
 const quiet = () => {
   for (let waited = 0; waited < longestWaitSeconds && pause().share > tolerated; waited++);
 }
 
 let most = 0
 
-/** What `run` gives, of the try that other programs disturbed least; the first try that nothing disturbed is the last. */
+/** Repeats `run` until an attempt is undisturbed, and returns the result of the least disturbed attempt. */
 export const undisturbed = <A>(run: () => A): A => {
   quiet()
   let best = others(run)
@@ -59,16 +62,16 @@ export const undisturbed = <A>(run: () => A): A => {
   return best.value
 }
 
-/** What a process prints as JSON, in the try that other programs disturbed least. */
+/** What a process prints as JSON, in its least disturbed attempt. */
 export const measured = <A>(name: string, schema: Schema.Codec<A, unknown>, run: () => string): A => {
   const text = undisturbed(run)
   Report.progress(`${name}: ${text}`)
   return Schema.decodeUnknownSync(Schema.fromJsonString(schema))(text)
 }
 
-/** What each contestant measures, one after the other. */
+/** One measurement of each contestant, one after another. */
 export const round = <A>(contestants: ReadonlyMap<string, () => string>, schema: Schema.Codec<A, unknown>) =>
   new Map(Array.from(contestants, ([name, run]) => [name, measured(name, schema, run)] as const))
 
-/** What other programs took in the measurement that they disturbed most. */
+/** The processor share of other programs in the most disturbed measurement. */
 export const disturbance = () => `Other programs took at most ${Report.percent(most)} of the processors meanwhile.`

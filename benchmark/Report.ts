@@ -1,4 +1,4 @@
-/** A page of numbers that says when and where they were measured. */
+/** Writes pages of numbers that say when and where they were measured. */
 import type { Proportion } from "@effect-rl/core/evaluation"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { cpus, loadavg } from "node:os"
@@ -18,7 +18,7 @@ export const table = (header: ReadonlyArray<string>, rows: ReadonlyArray<Readonl
     .map((cells) => `| ${cells.join(" | ")} |`)
     .join("\n")
 
-/** One line on whether a number reaches what was aimed at. */
+/** A line that says whether a number meets its target. */
 export const aim = (what: string, value: number, unit: string, comparison: "at most" | "at least", limit: number) => {
   const isMet = comparison === "at most" ? value <= limit : value >= limit
   const shown = Number.isFinite(value) ? `${value.toPrecision(3)}${unit}` : "not measured"
@@ -27,16 +27,16 @@ export const aim = (what: string, value: number, unit: string, comparison: "at m
 
 export const percent = (share: number) => Number.isFinite(share) ? `${(100 * share).toFixed(0)} %` : "an unknown share"
 
-/** A share with its 95 % interval. */
+/** Formats a share with its 95 % interval. */
 export const interval = ({ high, low, value }: Proportion.Proportion) =>
   `${value.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`
 
-/** What happens meanwhile, apart from the page. */
+/** Prints progress to stderr, so it does not become part of the page. */
 export const progress = (line: string) => void process.stderr.write(`${line}\n`)
 
 export const print = (text: string) => void process.stdout.write(`${text}\n`)
 
-/** When and where this is measured. */
+/** The date and the machine of the measurement. */
 export const machine = () => {
   const [processor] = cpus()
   const load = loadavg().map((value) => value.toFixed(1)).join(", ")
@@ -48,7 +48,7 @@ export const machine = () => {
   ].join("; ")
 }
 
-/** Prints a page and keeps it in `benchmark/results`. */
+/** Prints a page and saves it in `benchmark/results`. */
 export const write = (name: string, title: string, parts: ReadonlyArray<string>) => {
   const page = [`# ${title}`, ...parts].join("\n\n")
   print(page)
@@ -57,6 +57,6 @@ export const write = (name: string, title: string, parts: ReadonlyArray<string>)
   writeFileSync(join(folder, `${name}.md`), `${page}\n`)
 }
 
-/** Writes a page of what was measured just now. */
+/** Writes a page of new measurements, with date and machine. */
 export const publish = (name: string, title: string, parts: ReadonlyArray<string>) =>
   write(name, title, [`Measured ${machine()}.`, ...parts])

@@ -1,6 +1,6 @@
 /**
- * Pi, a coding agent that others wrote, as npm has it: a process of its own for each task, which reads a file by Pi's own tool. It is asked for
- * the number in the file. The variable `PI` names Pi's `dist/cli.js`.
+ * Pi, an existing coding agent from npm. Each task runs Pi in a separate process; it must read a file with Pi's own tool and answer with
+ * the number in the file. The environment variable `PI` names Pi's `dist/cli.js`.
  */
 import { AgentGateway, Launcher } from "@effect-rl/agent"
 import { type ChatModel, Score } from "@effect-rl/core"
@@ -8,7 +8,7 @@ import { Seed } from "@effect-rl/core/environments"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, FileSystem, Layer, Path, Semaphore } from "effect"
 
-/** A file, and the number that it has. */
+/** A file and the number that it contains. */
 interface Note {
   readonly file: string
   readonly question: string
@@ -17,7 +17,7 @@ interface Note {
 
 const prefixes = ["AB", "CK", "DR", "FT", "GL", "HX", "JM", "KP", "LW", "NB", "PC", "QS", "RV", "SD", "TZ", "WH"]
 
-/** Beginnings of names that are only asked about when it is measured. */
+/** Name prefixes that are used only for measurement, not for training. */
 const heldOutPrefixes = ["BX", "MT", "VR", "ZL"]
 
 const note = (of: ReadonlyArray<string>, index: number): Note => {
@@ -31,17 +31,17 @@ const note = (of: ReadonlyArray<string>, index: number): Note => {
 
 const trained = Array.from({ length: prefixes.length * 60 }, (_, index) => note(prefixes, index))
 
-/** Other files for each seed, each of them once. */
+/** Different files for each seed, without repetition. */
 export const train = (count: number, seed: number): ReadonlyArray<Note> =>
   Array.from(Seed.permutation(trained.length, Seed.derive(seed, "notes")).subarray(0, count))
     .flatMap((index) => trained[index] ?? [])
 
 export const heldOut = Array.from({ length: 64 }, (_, index) => note(heldOutPrefixes, index))
 
-/** Where this machine has Pi. */
+/** The path of Pi on this machine, if it is installed. */
 export const program = process.env["PI"]
 
-/** Pi without what its user may have added, and with one of its tools: its own instructions do not fit into the context of a preset. */
+/** Runs Pi without user configuration and with a single tool, because its own instructions do not fit into a preset's context. */
 const options = [
   "--no-session",
   "--no-extensions",
@@ -54,12 +54,12 @@ const options = [
   "You read files."
 ]
 
-/** What Pi is told of a provider of its own. */
+/** Pi's configuration of a custom model provider. */
 const providers = (baseUrl: string, apiKey: string, id: string) => ({
   providers: { policy: { baseUrl, apiKey, api: "openai-completions", models: [{ id }] } }
 })
 
-/** Pis that run at the same time. */
+/** Maximum number of concurrent Pi processes. */
 const processes = 4
 
 interface Place {
@@ -93,7 +93,7 @@ const make = Effect.gen(function*() {
   }, (effect) => turns.withPermit(Effect.orDie(Effect.scoped(effect))))
 })
 
-/** Has Pi answer questions about files in a folder, which is removed when the scope closes. */
+/** Asks Pi questions about files in a temporary folder, which is removed when the scope closes. */
 export class Pi extends Context.Service<Pi, Effect.Success<typeof make>>()("Pi") {
   static readonly layer = Layer.effect(Pi, make).pipe(
     Layer.provide(Launcher.Launcher.unsafeHost),
@@ -101,7 +101,7 @@ export class Pi extends Context.Service<Pi, Effect.Success<typeof make>>()("Pi")
   )
 }
 
-/** An episode in which Pi is asked for the number of one file. */
+/** An episode in which Pi is asked for the number in one file. */
 export const env = (ask: Pi["Service"], pi: string) =>
 (
   model: ChatModel.ChatModel,

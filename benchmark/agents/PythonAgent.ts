@@ -1,9 +1,9 @@
-/** An agent in Python, of which one process works on many tasks at the same time. */
+/** An agent in Python. One process works on many tasks concurrently. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { spawn, spawnSync } from "node:child_process"
 import { createInterface } from "node:readline"
 
-/** Whether this machine has Python; the agent needs no package. */
+/** Whether Python is installed. The agent needs no packages. */
 export const isThere = () => spawnSync("python3", ["--version"]).status === 0
 
 const Said = Schema.fromJsonString(Schema.Struct({
@@ -15,7 +15,7 @@ type Said = typeof Said.Type
 
 const decode = Schema.decodeUnknownSync(Said)
 
-/** A question, and where the model is that answers it. */
+/** A question, and the address of the model that answers it. */
 export interface Task {
   readonly baseUrl: string
   readonly apiKey: string

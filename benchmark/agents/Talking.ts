@@ -1,9 +1,9 @@
-/** Agents that talk to a model, and how long they wait for its answers. In a thread of their own, where this module is the thread's main one. */
+/** Agents that talk to a model, and measure how long they wait for its answers. This module is also the entry point of a worker thread. */
 import { parentPort } from "node:worker_threads"
 
 export const answer = "The room is 512, on the second floor, beside the stairs."
 
-/** The parts of a conversation: instructions, a tool, and as many questions as there are requests. */
+/** The parts of a conversation: instructions, a tool, and one question per request. */
 const system = { role: "system", content: "You answer questions about a building. Use the tool where it helps." }
 const tools = [{
   type: "function",
@@ -15,7 +15,7 @@ const tools = [{
 }]
 const question = (turn: number) => ({ role: "user", content: `Which room is number ${turn} of the list in?` })
 
-/** Milliseconds of each request. */
+/** The duration of each request in milliseconds. */
 export type Times = Array<number>
 
 export const timed = (times: Times) => <A>(ask: () => Promise<A>) => {
@@ -49,7 +49,7 @@ const chat = async ({ baseUrl, fetch, model }: Connection, messages: ReadonlyArr
 
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-/** One conversation of so many requests, each after the answer of the last, and after the pause that is given for it, in milliseconds. */
+/** A conversation of `requests` requests. Each is sent after the previous answer and the given pause in milliseconds. */
 export const talk = async (connection: Connection, requests: number, pauses: ReadonlyArray<number> = []) => {
   const times: Times = []
   const messages: Array<object> = [system]
@@ -63,7 +63,7 @@ export const talk = async (connection: Connection, requests: number, pauses: Rea
   return times
 }
 
-/** What a thread is asked for, and what it answers by the same number. */
+/** The message that a thread receives; its answer has the same number. */
 export interface Asked extends Model {
   readonly id: number
   readonly requests: number

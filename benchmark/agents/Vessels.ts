@@ -1,6 +1,6 @@
 /**
- * An agent that answers questions about vessels by two tools of its own: a loop over the `openai` client, which knows nothing of training.
- * The preset `tiny-tools` has seen neither the tools nor the vessels.
+ * An agent that answers questions about vessels with two tools: a loop over the `openai` client that does not know it is being trained. The
+ * preset `tiny-tools` was trained with neither the tools nor the vessels.
  */
 import { Seed } from "@effect-rl/core/environments"
 import type OpenAI from "openai"
@@ -24,7 +24,7 @@ const names = [
   "Wagtail"
 ] as const
 
-/** Names that are only asked about when it is measured. */
+/** Names that are used only for measurement, not for training. */
 const heldOutNames = ["Osprey", "Sandpiper", "Thistle", "Verbena"] as const
 
 const instruments = ["hull pressure", "cabin temperature"] as const
@@ -44,7 +44,7 @@ const tools = instruments.map((instrument): OpenAI.ChatCompletionTool => ({
   }
 }))
 
-/** A number of three digits that nobody guesses. */
+/** A three-digit number that is unlikely to be guessed. */
 const reading = (instrument: string, vessel: string) => String(100 + Seed.derive(0, instrument, vessel) % 900)
 
 const read = (name: string, given: string): string => {
@@ -53,7 +53,7 @@ const read = (name: string, given: string): string => {
   return vessel === undefined ? "error: which vessel?" : reading(name, vessel)
 }
 
-/** One question of the many about these names. */
+/** One question about the given names. */
 const question = (of: ReadonlyArray<string>, index: number) => {
   const instrument = instruments[index % 2] ?? instruments[0]
   const vessel = `${of[Math.floor(index / 2) % of.length]} ${10 + Math.floor(index / 2 / of.length) % 90}`
@@ -65,14 +65,14 @@ const question = (of: ReadonlyArray<string>, index: number) => {
 
 const trained = Array.from({ length: 2 * names.length * 90 }, (_, index) => question(names, index))
 
-/** Other questions for each seed, each of them once. */
+/** Different questions for each seed, without repetition. */
 export const train = (count: number, seed: number) =>
   Array.from(Seed.permutation(trained.length, Seed.derive(seed, "vessels")).subarray(0, count))
     .flatMap((index) => trained[index] ?? [])
 
 export const heldOut = Array.from({ length: 128 }, (_, index) => question(heldOutNames, index))
 
-/** What it answers in the end; undefined where it calls tools again and again. */
+/** The agent's final answer; undefined if it keeps calling tools. */
 export const answer = async (client: OpenAI, model: string, content: string) => {
   const messages: Array<OpenAI.ChatCompletionMessageParam> = [{ role: "user", content }]
   for (let turn = 0; turn < 3; turn++) {

@@ -1,8 +1,8 @@
 /**
- * What stands between an agent and its model costs: the same conversations with the same backend, called in this thread, through the `fetch`
- * of an agent's session, and over HTTP from agents in a thread of their own, beside an HTTP server that answers without reading. Then 1,000
- * sessions at the same time, whose agents think between their requests. Prints Markdown. `--added` measures the first part alone,
- * `--sessions` the second.
+ * Measures the latency that the gateway adds between an agent and its model. The same conversations run against the same backend in three
+ * ways: called in this thread, through the session's `fetch`, and over HTTP from agents in a worker thread, compared with an HTTP server
+ * that ignores the request. Then 1,000 concurrent sessions run, whose agents pause between requests. Prints Markdown. `--added` runs only
+ * the first part, `--sessions` only the second.
  */
 import { AgentEnv, AgentGateway } from "@effect-rl/agent"
 import { ChatModel, type Policy, Rollout } from "@effect-rl/core"
@@ -18,13 +18,13 @@ import * as Talking from "./Talking.ts"
 
 type Times = Talking.Times
 
-/** Milliseconds of one answer, drawn by a seed. */
+/** Seeded random durations of answers, in milliseconds. */
 const durations = () => {
   const draw = Draw.make(0, "backend")
   return () => draw.integer(40, 60)
 }
 
-/** A backend that takes 40 to 60 ms for each request, or no time. */
+/** A backend that takes 40 to 60 ms for each request, or no time if it is not busy. */
 const backend = (model: ChatModel.ChatModel, isBusy = true): Policy.Policy => {
   const tokens = model.tokenizer.encode(`${Talking.answer}<|im_end|>`)
   const sampled = { tokens, logprobs: new Float32Array(tokens.length).fill(-0.1), stopReason: "stop" } as const
@@ -54,7 +54,7 @@ const openThread = () => {
 
 type Thread = ReturnType<typeof openThread>
 
-/** An HTTP server that reads no request, and gives each the same answer as late as the backend does. */
+/** An HTTP server that ignores the request and sends a fixed answer after the backend's delay. */
 const bareServer = Effect.acquireRelease(
   Effect.callback<{ readonly close: () => void; readonly baseUrl: string }>((resume) => {
     const duration = durations()
@@ -72,15 +72,15 @@ const bareServer = Effect.acquireRelease(
 )
 
 interface Load {
-  /** Requests of one session, each after the answer of the last. */
+  /** Number of requests in a session. Each is sent after the previous answer. */
   readonly requests: number
-  /** Milliseconds before each request; none unless given. */
+  /** Milliseconds before each request. Default: none. */
   readonly pauses?: ReadonlyArray<number>
-  /** Told when a session has had its answers; its episode ends after that. */
+  /** Called when a session has all its answers; its episode then ends. */
   readonly done?: () => Promise<void>
 }
 
-/** Asks the backend without anything between: no conversation is written, and no answer is read. */
+/** Calls the backend directly, without rendering a conversation or parsing an answer. */
 const direct = (policy: Policy.Policy, { requests }: Load, times: Times) =>
   Effect.gen(function*() {
     const time = Talking.timed(times)
@@ -129,7 +129,7 @@ const milliseconds = (value: number) => value.toFixed(2)
 
 const requests = 10
 
-/** Sessions after each other, so many at a time. */
+/** Runs sessions, at most `inFlight` of them concurrently. */
 const run = (setup: Setup, way: Way, policy: Policy.Policy, inFlight: number, sessions: number) => {
   const times: Times = []
   const all = Effect.forEach(
@@ -152,7 +152,7 @@ const measure = Effect.fnUntraced(function*(setup: Setup, way: Way, inFlight: nu
 const base: Way = "called in this thread"
 const others: ReadonlyArray<Way> = ["a bare HTTP server", "`fetch` of the session", "HTTP gateway"]
 
-/** Each way has answered 3,000 requests of a backend that takes no time before any is measured, so that its code is compiled. */
+/** Before the measurement, each way answers 3,000 requests of an instant backend, so its code is compiled. */
 const added = Effect.fnUntraced(function*(setup: Setup) {
   const instant = backend(setup.model, false)
   for (const way of [base, ...others]) yield* run(setup, way, instant, 20, 300)
@@ -172,7 +172,7 @@ const added = Effect.fnUntraced(function*(setup: Setup) {
 
 const sessions = 1000
 const requestsEach = 20
-/** Seconds between an answer and the next request. */
+/** Range of the pause between an answer and the next request, in seconds. */
 const thinks = [2, 8] as const
 
 const held = () => {

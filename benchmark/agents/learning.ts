@@ -1,7 +1,7 @@
 /**
- * How agents that exist already learn: one question to the `openai` client, then loops with a calculator of several libraries in this process
- * and of a program in Python over HTTP, and a loop with tools that its model has never seen. Measures what
- * `benchmark/results/curves/agents.json` lacks, of the agents that are named or of all, and prints a table of all in Markdown.
+ * Measures how existing agents learn: a single request with the `openai` client, calculator loops of several libraries in this process, a
+ * Python program over HTTP, and a loop with tools that its model has never seen. Measures what `benchmark/results/curves/agents.json`
+ * lacks, for all agents or only for those named as arguments, and prints a Markdown table of all.
  */
 import { AgentEnv, AgentGateway } from "@effect-rl/agent"
 import { ChatModel, EnvGroupBuilder, Evaluator, Rl, RLDataset, RunRecord, RunStore, Score } from "@effect-rl/core"
@@ -23,13 +23,13 @@ import * as Pi from "./Pi.ts"
 import * as PythonAgent from "./PythonAgent.ts"
 import * as Vessels from "./Vessels.ts"
 
-/** What an agent is asked, and what it should answer. */
+/** A question for an agent, and the expected answer. */
 interface Task {
   readonly question: string
   readonly answer: string
 }
 
-/** What an agent is trained on, and what it is measured on. */
+/** The training tasks and the measurement tasks of an agent. */
 interface Tasks {
   readonly model: string
   readonly maxTokens: number
@@ -178,7 +178,7 @@ const gateway = AgentGateway.AgentGateway.layer.pipe(
   Layer.provide(NodeHttpServer.layer(() => createServer({ keepAliveTimeout: 120_000 }), { host: "127.0.0.1", port: 0 }))
 )
 
-/** Agents in Python, where this machine has it. */
+/** The Python agents, if Python is installed. */
 const pythons = Effect.suspend(() =>
   PythonAgent.isThere()
     ? Effect.map(Layer.build(PythonAgent.PythonAgent.layer), (context) => [
@@ -187,7 +187,7 @@ const pythons = Effect.suspend(() =>
     : Effect.succeed([])
 )
 
-/** Pi, where this machine has it. */
+/** Pi, if it is installed. */
 const pis = Effect.suspend(() => {
   const { program } = Pi
   return program === undefined

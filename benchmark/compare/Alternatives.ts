@@ -1,4 +1,4 @@
-/** Other intervals of a difference over crossed seeds and problems, from the same variances. */
+/** Alternative confidence intervals for a difference over crossed seeds and problems, computed from the same variances. */
 import { type CrossedEffects, Statistics, StudentT } from "@effect-rl/core/evaluation"
 
 const sideOf = (table: CrossedEffects.Table) => {
@@ -42,7 +42,7 @@ export const all = (left: CrossedEffects.Table, right: CrossedEffects.Table) => 
     freedom: seeds - 1
   }))
   return {
-    /** As restricted maximum likelihood has them in balanced tables. */
+    /** Equals restricted maximum likelihood for balanced tables. */
     "components of at least 0": satterthwaite(difference, [problems, ...excess]),
     "equal deviations": satterthwaite(difference, [
       rest,

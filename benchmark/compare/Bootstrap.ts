@@ -1,10 +1,10 @@
-/** The two-way bootstrap of a difference: seeds and problems are drawn again, each by themselves. */
+/** The two-way bootstrap of a difference: seeds and problems are resampled independently. */
 import type { CrossedEffects } from "@effect-rl/core/evaluation"
 
-/** How often a pair is drawn again. */
+/** Number of resamples per pair. */
 export const resamples = 400
 
-/** The sums over the drawn problems of as many seeds as there are, drawn with replacement. */
+/** Draws seeds with replacement, and sums their scores over the drawn problems. */
 const drawnSum = (table: CrossedEffects.Table, counts: Float64Array, uniform: () => number) => {
   const sums = table.map((row) => row.reduce((sum, score, problem) => sum + score * (counts[problem] ?? 0), 0))
   return table.reduce((sum) => sum + (sums[Math.floor(uniform() * sums.length)] ?? NaN), 0) / table.length

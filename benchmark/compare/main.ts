@@ -1,6 +1,6 @@
 /**
- * Simulated comparisons of two methods: how often the 95 % intervals of `CrossedEffects` and of its alternatives hold the true difference,
- * how wide they are, and how often they show an effect.
+ * Simulates comparisons of two methods. Reports how often the 95 % intervals of `CrossedEffects` and of its alternatives contain the true
+ * difference, how wide they are, and how often they detect an effect.
  */
 import { CrossedEffects } from "@effect-rl/core/evaluation"
 import * as SimulatedScores from "../../packages/core/test/evaluate/SimulatedScores.ts"
@@ -10,7 +10,7 @@ import * as Bootstrap from "./Bootstrap.ts"
 
 const problems = 200
 const pairs = 10_000
-/** Of the pairs, those that are bootstrapped as well. */
+/** Number of simulated pairs for which the bootstrap is computed as well. */
 const bootstrapped = 1_000
 /** Pairs with an effect. */
 const affected = 2_000
@@ -23,7 +23,7 @@ interface Interval {
 
 type Tables = ReturnType<typeof SimulatedScores.pair>
 
-/** The intervals of one pair by their names. Where a side has one seed, only problems are known to vary. */
+/** The intervals of one pair by name. If a side has only one seed, only problems vary. */
 const intervalsOf = ([left, right]: Tables): Readonly<Record<string, Interval>> => ({
   compare: CrossedEffects.difference(left, right),
   ...(Math.min(left.length, right.length) > 1 ? Alternatives.all(left, right) : {})
@@ -74,7 +74,7 @@ const usual: ReadonlyArray<SimulatedScores.Options> = kinds.flatMap((rewards) =>
   deviations.flatMap((deviations) => counts.map((seeds) => ({ seeds, deviations, rewards, problems, effect: 0 })))
 )
 
-/** Unequal deviations, unequal numbers of seeds, and methods that suit problems differently. */
+/** Harder cases: unequal variances, unequal numbers of seeds, and methods that differ in the problems that suit them. */
 const harder: ReadonlyArray<SimulatedScores.Options> = kinds.flatMap((rewards) => {
   const three = { rewards, problems, effect: 0, seeds: [3, 3], deviations: [0.03, 0.03] } as const
   return [

@@ -1,8 +1,8 @@
-/** The model in jax-js: a training loss, a prefill and a decoding step, written to be compiled by its `jit`. */
+/** The model in jax-js: a training loss, a prefill and a decoding step, which its `jit` compiles. */
 import { nn, numpy as np } from "@jax-js/jax"
 import * as Workload from "./Workload.ts"
 
-/** Every use of an array uses it up, unless it is used through `ref`. */
+/** In jax-js every use of an array consumes it, unless the use goes through `ref`. */
 type Values = np.Array
 export type Parameters = Record<string, Values>
 
@@ -24,7 +24,7 @@ const paths: Readonly<Record<string, string>> = {
   down: "mlp.down_proj"
 }
 
-/** `[outputs, inputs]` as `[inputs, outputs]`, which the tiled product needs. */
+/** Transposes `[outputs, inputs]` to `[inputs, outputs]`, which the tiled product needs. */
 const transposed = (values: Float32Array, inputs: number, outputs: number) =>
   Float32Array.from(
     { length: inputs * outputs },
@@ -77,7 +77,7 @@ const norm = (x: Values, weight: Values): Values => {
   return x.mul(np.reciprocal(np.sqrt(mean.add(epsilon)))).mul(weight)
 }
 
-/** Cosines and sines `[T, 1, headSize]` of positions from `start` on. */
+/** Cosines and sines, shape `[T, 1, headSize]`, of the positions from `start` on. */
 export const angles = (start: number, length: number): [Values, Values] => {
   const of = (wave: (angle: number) => number) =>
     array(
@@ -96,7 +96,7 @@ const rotate = (x: Values, [cos, sin]: readonly [Values, Values]): Values => {
   return x.mul(cos.ref).add(np.concatenate([high.neg(), low], -1).mul(sin.ref))
 }
 
-/** Attention over queries, keys and values `[B, T, heads, size]` of a layer. */
+/** Attention of a layer over queries, keys and values, shape `[B, T, heads, size]`. */
 type Attend = (layer: number, query: Values, key: Values, value: Values) => Values
 
 const run = (
@@ -149,7 +149,9 @@ export const loss = (
   return logprobs.mul(weights).sum().neg()
 }
 
-/** Logits of the last prompt token, and keys and values by layer `[B, slots, heads, size]`, padded to the full length. */
+/**
+ * The logits of the last prompt token, and the keys and values of each layer, shape `[B, slots, heads, size]`, padded to the full length.
+ */
 export const prefill = (
   frozen: Parameters,
   factors: Parameters,
@@ -169,7 +171,7 @@ export const prefill = (
   return [logits.reshape([batch, length, vocabulary]).slice([], length - 1), caches]
 }
 
-/** One token per sequence. `place` is 1 where it is stored, `bias` far below 0 where nothing is stored yet. */
+/** Decodes one token per sequence. `place` is 1 at the slot to write; `bias` is strongly negative at slots that are still empty. */
 export const decode = (
   frozen: Parameters,
   factors: Parameters,

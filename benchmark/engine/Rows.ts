@@ -1,4 +1,4 @@
-/** The groups that `groups.ts` writes, as data of a policy loss. */
+/** Reads the groups that `groups.ts` writes, as data for a policy loss. */
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Array, Effect, FileSystem, Schema } from "effect"
 import type * as Workload from "./Workload.ts"

@@ -1,4 +1,4 @@
-/** What every contestant does: the same model, weights, batch and prompts. */
+/** The workload of all contestants: the same model, weights, batch and prompts. */
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -21,11 +21,11 @@ export const shape = {
 export const rank = 32
 export const scale = 32 / rank
 
-/** A training batch: sequences of equal length, so that nobody pads. */
+/** Number of sequences in a training batch. They have equal lengths, so no contestant pads. */
 export const batch = 64
 export const length = 48
 
-/** Sequences sampled at the same time, from prompts of their own, none of which ends early. */
+/** Number of sequences sampled concurrently. Each has a different prompt, and none ends early. */
 export const slots = 128
 export const promptLength = 27
 export const newTokens = 48
@@ -35,14 +35,14 @@ const token = (sequence: number, position: number) => 40 + (sequence * 7 + posit
 export const tokens = (sequence: number, count: number) =>
   Int32Array.from({ length: count }, (_, position) => token(sequence, position))
 
-/** Weights of the loss at each position. */
+/** The loss weight at each position. */
 export const weight = (sequence: number, position: number) => ((sequence * 31 + position * 17) % 11 - 5) / 10
 
-/** The batch of `npm start`: each prompt is shared by the members of a group. */
+/** Number of groups in the batch of `npm start`. The members of a group share a prompt. */
 export const groups = 32
 export const groupSize = 8
 
-/** A trained sequence of that batch, as the loss reads it. */
+/** A training sequence of that batch, with the inputs of the loss. */
 export interface Row {
   readonly tokens: ReadonlyArray<number>
   readonly targets: ReadonlyArray<number>
@@ -52,12 +52,12 @@ export interface Row {
 
 export const Speed = Schema.Struct({
   trainTokensPerSecond: Schema.Finite,
-  /** Steps of policy gradients on the groups; absent where they are left out. */
+  /** Policy-gradient steps per second on the groups; absent if they were not measured. */
   groupStepsPerSecond: Schema.optional(Schema.Finite),
-  /** Loss of the first of these steps. */
+  /** The loss of the first of these steps. */
   groupLoss: Schema.optional(Schema.Finite),
   sampleTokensPerSecond: Schema.Finite,
-  /** Of the first training step, which is equal for all. */
+  /** The loss of the first training step, which must be equal for all contestants. */
   loss: Schema.Finite
 })
 export type Speed = typeof Speed.Type
@@ -65,12 +65,12 @@ export type Speed = typeof Speed.Type
 const linears = { query: [128, 128], key: [128, 64], value: [128, 64], output: [128, 128] }
 const wides = { gate: [128, 384], up: [128, 384], down: [384, 128] }
 
-/** Inputs and outputs of the adapted matrices of a layer. */
+/** The inputs and outputs of the adapted matrices in a layer. */
 export const matrices: ReadonlyArray<readonly [name: string, inputs: number, outputs: number]> = Object
   .entries({ ...linears, ...wides })
   .map(([name, [inputs = 0, outputs = 0]]) => [name, inputs, outputs] as const)
 
-/** Floating-point operations of a training step per token: forward, backward to the inputs, and the adapter's gradients. */
+/** Floating-point operations per token of a training step: forward, backward to the inputs, and the adapter's gradients. */
 export const trainFlops = (() => {
   const frozen = shape.layers * matrices.reduce((sum, [, inputs, outputs]) => sum + inputs * outputs, 0)
     + shape.hidden * shape.vocabulary
@@ -79,7 +79,7 @@ export const trainFlops = (() => {
   return 4 * frozen + 8 * adapter + 4 * attention
 })()
 
-/** Bfloat16 tensors of the model's file, widened. */
+/** The bfloat16 tensors of the model file, converted to float32. */
 export const readTensors = (): ReadonlyMap<string, Float32Array> => {
   const file = readFileSync(join(folder, "model.safetensors"))
   const headerBytes = Number(file.readBigUInt64LE(0))
@@ -99,7 +99,7 @@ export const readTensors = (): ReadonlyMap<string, Float32Array> => {
   )
 }
 
-/** Repetitions per second over at least `seconds`, after two that are not counted. */
+/** Repetitions per second over at least `seconds`, after two warm-up repetitions. */
 export const rate = (seconds: number, run: () => unknown): number => {
   run()
   run()

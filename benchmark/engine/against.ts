@@ -1,6 +1,6 @@
 /**
- * The run of `npm start` here and at an earlier commit, in turn: what an iteration of 32 problems × 8 attempts costs. The first argument
- * names the commit, HEAD~1 unless given.
+ * Compares the time of `npm start` here and at an earlier commit, alternately: an iteration of 32 problems × 8 attempts. The first argument
+ * names the commit. Default: HEAD~1.
  */
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
@@ -21,7 +21,7 @@ const link = (from: string, to: string) => {
   for (const name of readdirSync(from)) symlinkSync(join(from, name), join(to, name))
 }
 
-/** A checkout with the dependencies of this one and packages of its own. */
+/** A checkout of a commit with its own packages and this checkout's dependencies. */
 const checkout = (commit: string): string => {
   const root = join(scratch, "checkout")
   git("worktree", "add", "--detach", root, commit)
@@ -44,7 +44,7 @@ const fields = ["time/sampling", "time/training", "env/all/reward/total"] as con
 
 let runs = 0
 
-/** Seconds of all iterations but the first, in which the code warms up. */
+/** The seconds of all iterations but the first, which is a warm-up. */
 const train = (root: string): Costs => {
   const folder = join(scratch, `run-${runs++}`)
   const flags = { iterations, "eval-every": 0, "save-every": 0, "log-path": folder }

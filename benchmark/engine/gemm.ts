@@ -1,4 +1,7 @@
-/** The ceiling: what the engine's own matrix product reaches on its best shape, with the vectors that an engine computes with, on every processor at the same time. */
+/**
+ * Measures the upper bound: the speed of the engine's own matrix product for its best shape, with the vector instructions that an engine
+ * uses, on all processors at the same time.
+ */
 import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
 import * as KernelModule from "@effect-rl/engine/runtime/KernelModule"
@@ -9,7 +12,7 @@ const size = 512
 const windows = 8
 const windowMillis = 500
 
-/** GFLOP/s of this thread, window by window. */
+/** GFLOP/s of this thread, one value per time window. */
 const measure = () => {
   const memory = Memory.make()
   const { allocate } = Memory.reserver(memory)

@@ -1,6 +1,4 @@
-/**
- * The first batch of `npm start`, sampled and credited, as JSON in the file that the first argument names. The second names the model.
- */
+/** Samples and credits the first batch of `npm start`, and writes it as JSON. The first argument names the file, the second the model. */
 import { Advantage, ChatModel, Credit, Policy, Rollout, Tinker } from "@effect-rl/core"
 import { ModelInput, Weights } from "@effect-rl/core/backend"
 import { Sums } from "@effect-rl/recipes"

@@ -1,4 +1,4 @@
-/** The workload on jax-js. It has no threads outside of browsers, and its Adam is left out. */
+/** The workload on jax-js, which has no threads outside browsers. Its Adam step is left out. */
 import { Seed } from "@effect-rl/core/environments"
 import { defaultDevice, init, jit, numpy as np, tree, valueAndGrad } from "@jax-js/jax"
 import * as JaxModel from "./JaxModel.ts"
@@ -45,7 +45,7 @@ const prefill = jit(JaxModel.prefill)
 const decode = jit(JaxModel.decode)
 const uniform = Seed.uniform(0)
 
-/** Draws from each row of logits, with the log-probability of what it drew. */
+/** Samples a token from each row of logits, with its log-probability. */
 const draw = (logits: Float32Array) =>
   Int32Array.from({ length: slots }, (_, slot) => {
     const row = logits.subarray(slot * shape.vocabulary, (slot + 1) * shape.vocabulary)

@@ -1,4 +1,4 @@
-/** What losses cost on the engine as graphs, beside importance sampling by name, on the groups of `npm start`. */
+/** Compares the engine's cost of losses as graphs with that of its built-in importance sampling, on the groups of `npm start`. */
 import { Schema } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"

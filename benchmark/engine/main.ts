@@ -1,6 +1,6 @@
 /**
- * The embedded engine beside jax-js and PyTorch on the same model, weights and batch, in turn and each in a process of its own.
- * `TORCH_PYTHON` names a Python that has PyTorch; without it that part is left out.
+ * Compares the embedded engine with jax-js and PyTorch on the same model, weights and batch. They run alternately, each in a separate
+ * process. The environment variable `TORCH_PYTHON` names a Python with PyTorch; without it, PyTorch is left out.
  */
 import { Schema } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -41,7 +41,7 @@ type Field = keyof typeof Workload.Speed.fields
 
 const of = (name: string, field: Field) => Report.median(runs.flatMap(({ speeds }) => speeds.get(name)?.[field] ?? []))
 
-/** Median over rounds of what was reached in the same round. */
+/** The median over rounds of the ratio within a round. */
 const ratio = (name: string, field: Field) =>
   Report.median(
     runs.map(({ speeds }) => (speeds.get("effect-rl")?.[field] ?? NaN) / (speeds.get(name)?.[field] ?? NaN))

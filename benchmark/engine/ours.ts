@@ -1,4 +1,4 @@
-/** The workload on the embedded engine, through the port that programs use. The first argument names the file of the groups. */
+/** The workload on the embedded engine, through the interface that programs use. The first argument names the file of the groups. */
 import { Loss, Tinker } from "@effect-rl/core"
 import { Datum, ModelInput, type TrainingClient } from "@effect-rl/core/backend"
 import { Array, Clock, Effect } from "effect"
@@ -18,7 +18,7 @@ const datum = (sequence: number) => {
 
 const data = Array.makeBy(Workload.batch, datum)
 
-/** Repetitions per second over at least `seconds`, after two that are not counted. */
+/** Repetitions per second over at least `seconds`, after two warm-up repetitions. */
 const rate = Effect.fnUntraced(function*<E, R>(seconds: number, run: Effect.Effect<unknown, E, R>) {
   yield* run
   yield* run
@@ -33,7 +33,7 @@ const rate = Effect.fnUntraced(function*<E, R>(seconds: number, run: Effect.Effe
   return count / (elapsed / 1000)
 })
 
-/** A pass and an optimizer step; the loss of the pass. */
+/** A training pass and an optimizer step; returns the loss of the pass. */
 const step = Effect.fnUntraced(function*(
   training: TrainingClient.TrainingClient,
   submitted: ReturnType<TrainingClient.TrainingClient["forwardBackward"]>

@@ -1,7 +1,7 @@
 /**
- * Sampling from SmolLM2 on the engine and on llama.cpp, from the same packed weights, in turn and each in a process of its own.
- * `LLAMA_FOLDER` names a folder whose `node_modules` has node-llama-cpp, `GGUF_PYTHON` a Python that has `gguf`, for weights in
- * Q8_0; without one that part is left out. `npm run smollm2` fetches the weights.
+ * Compares sampling from SmolLM2 on the engine and on llama.cpp, with the same packed weights. They run alternately, each in a separate
+ * process. `LLAMA_FOLDER` names a folder whose `node_modules` contains node-llama-cpp, and `GGUF_PYTHON` a Python with `gguf` for weights
+ * in Q8_0; without one, that part is left out. `npm run smollm2` downloads the weights.
  */
 import { SmolLm2 } from "@effect-rl/engine"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -43,7 +43,7 @@ rmSync(scratch, { recursive: true })
 
 const of = (name: string) => Report.median(speeds.map((round) => round.get(name) ?? NaN))
 
-/** The engine's rate on the same weights to that of a contestant. */
+/** The engine's rate relative to a contestant's on the same weights. */
 const ratio = (name: string) => {
   const own = name.replace("llama.cpp", "effect-rl")
   return Report.median(speeds.map((round) => (round.get(own) ?? NaN) / (round.get(name) ?? NaN)))

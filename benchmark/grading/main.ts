@@ -1,4 +1,4 @@
-/** Time to grade hostile answers, on the caller's thread and in the worker. */
+/** Measures the time to grade adversarial answers, on the caller's thread and in the worker. */
 import { MathAnswer, MathGrader } from "@effect-rl/recipes"
 import { Effect } from "effect"
 import * as HostileAnswers from "../../packages/recipes/test/grading/HostileAnswers.ts"

@@ -1,17 +1,17 @@
-/** Runs that must not learn, or must unlearn: what remains of a gain when its cause is taken away. */
+/** Control runs that must not learn or must unlearn. They show how much of a gain remains without its cause. */
 import { Advantage, Credit, type Rl } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
 import { GroupResult, Signal } from "@effect-rl/core/program"
 
-/** What replaces parts of a run's update, given the run's seed. */
+/** Replaces parts of a run's update, given the run's seed. */
 export type Control = (seed: number) => Pick<NonNullable<Rl.Options["update"]>, "learningRate" | "credit">
 
 export const none: Control = () => ({})
 
-/** Nothing is learned, so the score stays what it was. */
+/** A learning rate of 0: nothing is learned, so the score must stay the same. */
 export const noLearning: Control = () => ({ learningRate: 0 })
 
-/** Each reward goes to some member of its group, whatever that member did. */
+/** Shuffled rewards: each reward goes to a random member of the group. */
 export const shuffled = (seed: number) => {
   const orders = new Map<GroupResult.Group, Uint32Array>()
   const orderOf = (group: GroupResult.Group) => {
@@ -35,5 +35,5 @@ export const shuffledRewards: Control = (seed) => ({
 
 const negated = Advantage.make("negated", (group) => Advantage.centered.of(group).map((advantage) => -advantage))
 
-/** What was good is made rarer. */
+/** Negated advantages: good answers become less likely. */
 export const negatedAdvantages: Control = () => ({ credit: Credit.groupRelative(negated) })

@@ -1,4 +1,4 @@
-/** One run of the arithmetic recipe, measured on held-out problems before and after. */
+/** A run of the arithmetic recipe, measured on held-out problems before and after training. */
 import { ChatModel, Evaluator, Rl, RunRecord, RunStore, Tinker } from "@effect-rl/core"
 import { Weights } from "@effect-rl/core/backend"
 import { Proportion } from "@effect-rl/core/evaluation"
@@ -11,11 +11,11 @@ import type { Control } from "./Controls.ts"
 export const iterations = 25
 
 export interface Scores {
-  /** Right answers at temperature 1. */
+  /** Correct answers at temperature 1. */
   readonly sampled: Proportion.Proportion
-  /** Right answers with the most likely token each time. */
+  /** Correct answers with greedy sampling. */
   readonly greedy: Proportion.Proportion
-  /** Share of the sampled answers that hold a worked computation before the box. */
+  /** Share of the sampled answers with a worked computation before the box. */
   readonly worked: number
 }
 
@@ -37,7 +37,7 @@ const responses = (groups: ReadonlyArray<GroupResult.GroupResult>) =>
 
 const maxTokens = 40
 
-/** Answers of one evaluator before an iteration. */
+/** The answers of one evaluator before an iteration. */
 const answers = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunRecord>, iteration: number) {
   const store = yield* RunStore.RunStore
   const groups = records.filter(RunRecord.guards.GroupRolledOut).filter((group) =>
@@ -65,7 +65,7 @@ const scores = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunR
   return measured
 })
 
-/** The arithmetic recipe's run, as options that a control may change. */
+/** The options of the arithmetic recipe's run, which a control may change. */
 const options = (model: ChatModel.ChatModel, seed: number) => {
   const heldOut = { groups: Sums.heldOut(model), maxTokens }
   return {
@@ -87,7 +87,7 @@ const options = (model: ChatModel.ChatModel, seed: number) => {
 
 const name = "effect-rl/tiny-128"
 
-/** Trains with `seed` for 25 iterations. */
+/** Trains for 25 iterations with `seed`. */
 export const run = Effect.fnUntraced(function*(seed: number, control: Control) {
   const model = yield* ChatModel.resolve(name)
   const startedAt = yield* Clock.currentTimeMillis
@@ -103,7 +103,7 @@ export const run = Effect.fnUntraced(function*(seed: number, control: Control) {
   return outcome
 }, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
 
-/** Of the base model: the share of right answers, and of problems that at least one of eight attempts gets right. */
+/** The base model's share of correct answers, and of problems that at least one of eight attempts solves. */
 export const base = Effect.gen(function*() {
   const model = yield* ChatModel.resolve(name)
   const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))

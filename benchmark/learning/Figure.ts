@@ -1,4 +1,4 @@
-/** Curves of several algorithms on some seeds, each with a control: measured once, kept as JSON, and drawn as one picture. */
+/** Learning curves of several algorithms and seeds, each with a control. They are measured once, stored as JSON, and drawn as one image. */
 import { Proportion } from "@effect-rl/core/evaluation"
 import { Effect, FileSystem } from "effect"
 import * as Report from "../Report.ts"
@@ -14,13 +14,13 @@ export interface Row<out E, out R> {
 export interface Figure<out E, out R> extends Picture.Labels {
   /** Names its files. */
   readonly name: string
-  /** What is counted before and after. */
+  /** What the score counts, before and after training. */
   readonly score: string
   readonly seeds: ReadonlyArray<number>
   readonly rows: ReadonlyArray<Row<E, R>>
 }
 
-/** Measures the seeds that are not kept yet. */
+/** Measures the seeds that are not stored yet. */
 export const measure = <E, R>({ name, rows, seeds }: Figure<E, R>) =>
   Kept.measure({
     name,
@@ -34,7 +34,7 @@ interface Measured {
   readonly control: ReadonlyArray<Kept.Outcome>
 }
 
-/** The rows that are kept, in the order of the figure. */
+/** The stored rows, in the order of the figure. */
 const keptRows = <E, R>({ rows }: Figure<E, R>, kept: Kept.Kept): ReadonlyArray<Measured> =>
   rows.flatMap(({ title }) => {
     const { control = [], measured = [] } = kept.rows[title] ?? {}
@@ -43,7 +43,7 @@ const keptRows = <E, R>({ rows }: Figure<E, R>, kept: Kept.Kept): ReadonlyArray<
 
 const curves = (outcomes: ReadonlyArray<Kept.Outcome>) => outcomes.map(({ curve }) => curve)
 
-/** Draws rows into `docs/images/curves`, each as a panel. */
+/** Draws rows into `docs/images/curves`, one panel per row. */
 export const save = Effect.fnUntraced(function*(name: string, labels: Picture.Labels, rows: ReadonlyArray<Measured>) {
   const fs = yield* FileSystem.FileSystem
   if (rows.length === 0) return
@@ -64,7 +64,7 @@ export const draw = Effect.fnUntraced(function*<E, R>(figure: Figure<E, R>) {
 
 const number = (value: number) => Math.abs(value) >= 1 ? value.toFixed(2) : String(Number(value.toPrecision(3)))
 
-/** All seeds together: a share with its interval, or a mean. */
+/** Pools the seeds: a share with its interval, or a mean. */
 const together = (scores: ReadonlyArray<Kept.Score>) => {
   const trials = scores.reduce((sum, { trials = 0 }) => sum + trials, 0)
   if (scores.length === 0) return ""
@@ -78,7 +78,7 @@ const each = (scores: ReadonlyArray<Kept.Score>) =>
 
 const after = (outcomes: ReadonlyArray<Kept.Outcome>) => outcomes.map(({ after }) => after)
 
-/** Counts of each seed, and means of other numbers over the seeds. */
+/** Pools the other numbers: sums of counts, and means over seeds. */
 const besides = (outcomes: ReadonlyArray<Kept.Outcome>) =>
   Object.keys(outcomes[0]?.besides ?? {}).map((name) => {
     const values = outcomes.map(({ besides }) => besides[name] ?? NaN)
@@ -103,7 +103,7 @@ const cells = (
   besides(row.control)
 ]
 
-/** The figure's rows of the table of all, and where they were measured. */
+/** The figure's rows of the results table, and the machine on which they were measured. */
 export const table = Effect.fnUntraced(function*<E, R>(figure: Figure<E, R>) {
   const kept = yield* Kept.read(figure.name)
   const rows = keptRows(figure, kept).map((row) => cells(figure, row))

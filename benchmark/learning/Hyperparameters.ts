@@ -1,4 +1,4 @@
-/** What learning rate, size of groups, number of groups and the choice of credit come to, one changed at a time, on three seeds. */
+/** Measures the effect of the learning rate, the group size, the number of groups and the credit, changed one at a time, on three seeds. */
 import { Effect } from "effect"
 import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"

@@ -1,8 +1,8 @@
-/** Outcomes of several rows on some seeds: measured once, and kept as JSON in `benchmark/results/curves`. */
+/** Outcomes of several rows and seeds, measured once and stored as JSON in `benchmark/results/curves`. */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as Report from "../Report.ts"
 
-/** A number, or a share of so many trials; with its 95 % interval where that does not follow from them. */
+/** A number, or a share of a number of trials. It includes the 95 % interval if that cannot be computed from them. */
 export const Score = Schema.Struct({
   value: Schema.Number,
   trials: Schema.optionalKey(Schema.Int),
@@ -19,15 +19,15 @@ const Outcome = Schema.Struct({
 })
 export interface Outcome extends Schema.Schema.Type<typeof Outcome> {}
 
-/** By kind, such as a control, the outcome of each seed. */
+/** The outcomes of each seed by kind; a control is a kind. */
 const Outcomes = Schema.Record(Schema.String, Schema.Array(Outcome))
 export type Outcomes = typeof Outcomes.Type
 
-/** The rows that were measured, by their titles, and when and where the last one was. */
+/** The measured rows by title, and the date and machine of the last measurement. */
 const Kept = Schema.Struct({ machine: Schema.String, rows: Schema.Record(Schema.String, Outcomes) })
 export interface Kept extends Schema.Schema.Type<typeof Kept> {}
 
-/** What is measured with each seed: as it is, and as its controls. */
+/** What is measured with each seed: the experiment and its controls. */
 export interface Row<out E, out R> {
   readonly title: string
   readonly kinds: Readonly<Record<string, (seed: number) => Effect.Effect<Outcome, E, R>>>
@@ -46,7 +46,7 @@ const fileOf = (name: string) => Effect.map(root, (root) => `${root}/benchmark/r
 
 const codec = Schema.fromJsonString(Kept)
 
-/** What is kept under a name; nothing where nothing was measured. */
+/** The stored outcomes under a name; empty if nothing was measured. */
 export const read = Effect.fnUntraced(function*(name: string) {
   const fs = yield* FileSystem.FileSystem
   const text = yield* Effect.option(fs.readFileString(yield* fileOf(name)))
@@ -56,7 +56,7 @@ export const read = Effect.fnUntraced(function*(name: string) {
 
 const rounded = (value: number) => Number(value.toPrecision(6))
 
-/** Files that a person can read, with numbers as precise as a picture shows them. */
+/** Writes readable JSON, with numbers rounded to the precision of the image. */
 const write = Effect.fnUntraced(function*(name: string, kept: Kept) {
   const fs = yield* FileSystem.FileSystem
   const file = yield* fileOf(name)
@@ -66,17 +66,17 @@ const write = Effect.fnUntraced(function*(name: string, kept: Kept) {
   yield* fs.writeFileString(file, text.replace(/\[[\s\d.,e-]*\]/g, (list) => list.replace(/\s+/g, " ")) + "\n")
 })
 
-/** Keeps the outcomes of one kind of a row in place of those before. */
+/** Replaces the outcomes of one kind of a row. */
 const keep = Effect.fnUntraced(function*(name: string, title: string, kind: string, outcomes: ReadonlyArray<Outcome>) {
   const { rows } = yield* read(name)
   yield* write(name, { machine: Report.machine(), rows: { ...rows, [title]: { ...rows[title], [kind]: outcomes } } })
 })
 
-/** Drops the outcomes of one kind, so that they are measured again. */
+/** Removes the outcomes of one kind, so they are measured again. */
 export const forget = (name: string, titles: ReadonlyArray<string>, kind: string) =>
   Effect.forEach(titles, (title) => keep(name, title, kind, []), { discard: true })
 
-/** Measures the seeds that are not kept yet, and keeps each as soon as it is there. */
+/** Measures the seeds that are not stored yet, and stores each one when it is finished. */
 export const measure = Effect.fnUntraced(function*<E, R>({ name, rows, seeds }: Rows<E, R>) {
   for (const { kinds, title } of rows) {
     for (const [kind, of] of Object.entries(kinds)) {

@@ -1,4 +1,4 @@
-/** Whether a run of code_rl that is killed in its midst, and resumed, ends with the numbers of one that was not. */
+/** Checks whether a code_rl run that is killed and resumed ends with the same numbers as an uninterrupted run. */
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -41,7 +41,7 @@ const linesOf = (folder: string): ReadonlyArray<Line> =>
     JSON.parse(line)
   )
 
-/** What a run has come to: the reward of each iteration, and the digest of its last checkpoint. */
+/** The outcome of a run: the reward of each iteration, and the digest of the last checkpoint. */
 const endOf = (folder: string) => {
   const lines = linesOf(folder)
   return {
@@ -50,7 +50,7 @@ const endOf = (folder: string) => {
   }
 }
 
-/** Whether a run that is killed in its midst, and resumed, ends as one that was not. */
+/** Compares a killed and resumed run with an uninterrupted one. */
 const killed = (): string => {
   const root = mkdtempSync(join(tmpdir(), "effect-rl-killed-"))
   const [whole, cut] = [join(root, "whole"), join(root, "cut")]

@@ -1,9 +1,9 @@
-/** Small curves side by side, each with its control, as an SVG document. */
+/** Draws small learning curves side by side, each with its control, as an SVG document. */
 import * as Axis from "@effect-rl/core/report/Axis"
 import * as Svg from "@effect-rl/core/report/Svg"
 import * as Report from "../Report.ts"
 
-/** One value per iteration, of each seed. */
+/** The curves of all seeds, with one value per iteration. */
 type Curves = ReadonlyArray<ReadonlyArray<number>>
 
 export interface Panel {
@@ -18,7 +18,7 @@ export interface Labels {
   readonly value: string
   /** What the control is. */
   readonly control: string
-  /** Where the values' axis begins at the lowest; what is below it is drawn at its end. */
+  /** Lower end of the value axis; smaller values are drawn at that end. */
   readonly least?: number
 }
 
@@ -28,7 +28,7 @@ const [left, right, top] = [56, 12, 92]
 const [gap, head, foot] = [16, 22, 30]
 const plotHeight = 104
 
-/** Mean, least and greatest of the seeds, iteration by iteration. */
+/** Mean, minimum and maximum over the seeds, for each iteration. */
 const band = (curves: Curves) =>
   Array.from({ length: Math.max(0, ...curves.map(({ length }) => length)) }, (_, iteration) => {
     const values = curves.flatMap((curve) => curve[iteration] ?? []).filter(Number.isFinite)
@@ -87,7 +87,7 @@ interface Box {
   readonly width: number
 }
 
-/** Lines across the panel, named where it is the first of its row, and iterations below it. */
+/** Grid lines across the panel, labelled in the first panel of a row, and the iterations below it. */
 const scale = ({ iterations, values }: Axes, place: Place, { width, x, y }: Box) => [
   ...values.ticks.flatMap((tick) => [
     Svg.element("line", { x1: x, x2: x + width, y1: place.y(tick), y2: place.y(tick), stroke: color.grid }),
@@ -116,7 +116,7 @@ const panelIn = (axes: Axes, box: Box, { control, measured, title }: Panel) => {
   ]
 }
 
-/** A picture of 800 pixels across, whose panels share their axes. */
+/** An image that is 800 pixels wide. Its panels have the same axes. */
 export const draw = (labels: Labels, panels: ReadonlyArray<Panel>): string => {
   const columns = Math.min(4, panels.length)
   const rows = Math.ceil(panels.length / columns)

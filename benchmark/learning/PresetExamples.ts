@@ -1,4 +1,4 @@
-/** Recipes that train on examples, and from a teacher, as they are and where there is nothing to learn from. */
+/** Recipes that train on examples or from a teacher, with controls in which there is nothing to learn. */
 import {
   ChatModel,
   Dpo,
@@ -20,13 +20,13 @@ const inMemory = Effect.provide(RunStore.RunStore.layerMemory, { local: true })
 
 const still = { learningRate: 1e-12 }
 
-/** The recipe as it is, and with next to no learning rate. */
+/** The recipe as it is, and with a learning rate close to 0. */
 const usual = <E, R>(recipe: Recipe.Recipe<E, R>) => ({
   trained: (seed: number) => RecipeRun.train(recipe, { model, seed }),
   "learning rate 10⁻¹²": (seed: number) => RecipeRun.train(recipe, { model, seed, ...still })
 })
 
-/** The options of a recipe's run, and those of its examples. */
+/** The options of a recipe's run and of its examples. */
 const optionsOf = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>, seed: number) {
   const given = { model, seed }
   const { build } = yield* recipe.configure(given)
@@ -42,7 +42,7 @@ const optionsOf = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>,
 
 const isEven = (seed: number, index: number) => Seed.derive(seed, "PresetExamples", index) % 2 === 0
 
-/** Each question with the answer to another. */
+/** Each question with the answer to another question. */
 const mixedAnswers = (seed: number): ReadonlyArray<SupervisedDataset.Conversation> => {
   const rows = WorkedSums.examples()
   const order = Seed.permutation(rows.length, seed)
@@ -79,7 +79,7 @@ const dpo = {
   }
 }
 
-/** The right answer comes first; which of them is said to be better is left to chance. */
+/** The correct answer comes first, and the verdict about which one is better is random. */
 const guessed = ({ chosen, rejected }: WorkedSums.Preferred, verdict: string): SupervisedDataset.Conversation => [
   ...PreferenceModel.conversation({
     prompt: chosen.slice(0, -1),
@@ -108,7 +108,7 @@ const checkpointOf = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   return { statePath, samplerPath: samplerPath ?? "" }
 }
 
-/** The records of a student with some settings changed, whose teacher was trained before it. */
+/** The run records of a student with some changed settings, after its teacher was trained. */
 const distilled = (changed: object) =>
   Effect.fnUntraced(function*(seed: number) {
     const { stages } = yield* Recipes.distill.configure({ model, seed })
@@ -121,7 +121,7 @@ const distilled = (changed: object) =>
     return records
   })
 
-/** The control is taught by the preset itself. */
+/** In the control, the teacher is the untrained preset. */
 export const distill = {
   name: Recipes.distill.name,
   control: "taught by itself",
@@ -132,5 +132,5 @@ export const distill = {
   }
 }
 
-/** What is trained on examples, and how. */
+/** The recipes that train on examples. */
 export const onExamples = [supervised, dpo, preferenceModel]

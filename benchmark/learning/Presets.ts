@@ -1,7 +1,7 @@
 /**
- * What the preset tiny-tasks learns within a minute or two, and whether the controls do not: measures what
- * `benchmark/results/curves/presets.json` lacks, of the recipes that are named or of all, and writes the page of all. With `--again`, what
- * is trained is measured once more, which gives the same numbers and the seconds that it takes now.
+ * Measures what the preset tiny-tasks learns within a minute or two, and whether the controls learn nothing. Measures what
+ * `benchmark/results/curves/presets.json` lacks, for all recipes or only for those named as arguments, and writes the page of all. With
+ * `--again`, the trained runs are repeated, which gives the same numbers with current times.
  */
 import { Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Statistics } from "@effect-rl/core/evaluation"
@@ -19,17 +19,17 @@ import * as RecipeRun from "./RecipeRun.ts"
 
 const name = "presets"
 
-/** What is trained, and how: as it is first, then its controls. */
+/** What is trained, and how: first the experiment, then its controls. */
 interface Subject {
   readonly name: string
-  /** The control that is drawn. */
+  /** The control that the figure shows. */
   readonly control: string
   readonly kinds: Readonly<
     Record<string, (seed: number) => Effect.Effect<ReadonlyArray<RunRecord.RunRecord>, unknown, OnEngine.Services>>
   >
 }
 
-/** A recipe with its defaults, with rewards shuffled, and with a learning rate of 0. */
+/** A recipe with its defaults, with shuffled rewards, and with a learning rate of 0. */
 const rewarded = <E, R>(recipe: Recipe.Recipe<E, R>) => {
   const train = (control: Controls.Control) =>
     Effect.fnUntraced(function*(seed: number) {
@@ -65,14 +65,14 @@ const scoreOf = ({ reward, score }: RunRecord.Evaluated): Kept.Score => {
 
 const sum = (values: ReadonlyArray<number>) => values.reduce((total, value) => total + value, 0)
 
-/** The evaluation of right answers where there is one, else the first. */
+/** The evaluations of correct answers if there are any, otherwise the first evaluations. */
 const evaluationsOf = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   const all = records.filter(RunRecord.guards.Evaluated)
   const { evaluator } = all.find(({ evaluator }) => evaluator === "held_out") ?? all[0] ?? {}
   return all.filter((evaluation) => evaluation.evaluator === evaluator)
 }
 
-/** The reward of each iteration, or each evaluation where there are no rewards. */
+/** The reward of each iteration, or each evaluation if there are no rewards. */
 const curveOf = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   const rewards = records.filter(RunRecord.guards.Updated).flatMap(({ reward }) => reward?.mean ?? [])
   return rewards.length > 0 ? rewards : evaluationsOf(records).map((evaluation) => scoreOf(evaluation).value)
@@ -112,7 +112,7 @@ const rowOf = ({ kinds, name }: Subject): Kept.Row<unknown, OnEngine.Services> =
   )
 })
 
-/** In the order of the subjects; of each what is trained first. */
+/** The outcomes in the order of the subjects, each with its experiment first. */
 const outcomesOf = (subjects: ReadonlyArray<Subject>, { rows }: Kept.Kept) =>
   subjects.flatMap(({ kinds, name }) =>
     Object.keys(kinds).flatMap((kind) =>

@@ -1,7 +1,7 @@
 /**
- * Whether code_rl learns to write the made-up programs on the embedded engine, whether its controls do not, and in what share of the time
- * programs run. Measures what `benchmark/results/curves/programs.json` lacks; with names of places as arguments, in these alone. Needs
- * bubblewrap, and the packages of WASI.
+ * Measures whether code_rl learns to write the invented programs on the embedded engine, whether its controls learn nothing, and for which
+ * share of the time programs run. Measures what `benchmark/results/curves/programs.json` lacks, in all sandboxes or only in those named as
+ * arguments. Needs bubblewrap and the WASI packages.
  */
 import { Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Recipes } from "@effect-rl/recipes"
@@ -19,7 +19,7 @@ const name = "programs"
 
 const settings = { ...Recipes.codeRl.sample, ...Recipes.codeRl.onEngine?.settings }
 
-/** The time in which at least one program ran. */
+/** Measures the time during which at least one program runs. */
 interface Meter {
   running: number
   since: number
@@ -107,7 +107,7 @@ const native = rowOf("bubblewrap", Sandbox.Sandbox.layerBubblewrap())
 
 const portable = rowOf("WASI", Sandbox.Sandbox.layerWasi())
 
-/** In the order in which they are measured: everything once before anything again. */
+/** The order of the measurements: everything is measured once before anything is repeated. */
 const stages = [
   { seeds: [0], row: native },
   { seeds: [0], row: portable },
@@ -139,7 +139,7 @@ const labels = {
   control: "rewards shuffled in each group"
 }
 
-/** Whether the verdicts of both places led to the same rewards. */
+/** Whether the verdicts of both sandboxes led to the same rewards. */
 const agreement = ({ rows }: Kept.Kept) => {
   const [native, wasi] = ["bubblewrap", "WASI"].map((place) => rows[place]?.["trained"]?.[0]?.curve)
   if (native === undefined || wasi === undefined) return []

@@ -1,9 +1,9 @@
-/** Runs of recipes, of which an experiment may change a part. */
+/** Recipe runs of which an experiment may change a part. */
 import { ChatModel, RunStore, Setting } from "@effect-rl/core"
 import { type Recipe, TrainingSettings } from "@effect-rl/recipes"
 import { Effect, Schema, Stream } from "effect"
 
-/** The settings of a recipe that `shared` has, each its default unless it is given. */
+/** The settings that the recipe shares with `shared`, with defaults for those that are not given. */
 export const settingsOf = <S extends Schema.Decoder<unknown>>(
   shared: S,
   { settings }: Pick<Recipe.Recipe, "settings">,
@@ -22,7 +22,7 @@ export const train = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, 
   return yield* Stream.runCollect((yield* build(yield* ChatModel.resolve(model))).run)
 }, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
 
-/** The run of a recipe of reinforcement learning with these settings, as options that a control may change. */
+/** The options of a reinforcement learning recipe's run with these settings, which a control may change. */
 export const options = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>, given: object) {
   const { build, model: name } = yield* recipe.configure(given)
   const model = yield* ChatModel.resolve(name)

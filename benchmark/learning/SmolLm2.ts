@@ -1,10 +1,10 @@
 /**
- * Whether a real language model learns on this machine: SmolLM2-135M-Instruct on sums of two numbers below 100.
+ * Measures whether a real language model learns on this machine: SmolLM2-135M-Instruct on sums of two numbers below 100.
  *
  *     node --conditions=@effect-rl/source benchmark/learning/SmolLm2.ts --seed 0 --log-path runs/smollm2-0
  *
- * The controls are `--control still` and `--control shuffled`. The run goes on from its last checkpoint when it is started again. A
- * line of JSON is added to `curve.jsonl` of its folder for each iteration and each evaluation.
+ * The controls are `--control still` and `--control shuffled`. A run that is started again resumes from its last checkpoint. Each iteration
+ * and each evaluation appends a line of JSON to `curve.jsonl` in the run's folder.
  */
 import { Rl, type RunRecord } from "@effect-rl/core"
 import { Engine, SmolLm2 } from "@effect-rl/engine"
@@ -38,7 +38,7 @@ const controls = {
 
 const isControl = (name: string): name is keyof typeof controls => Object.hasOwn(controls, name)
 
-/** What is kept of a record; most records are not. */
+/** The part of a record to write; undefined for most records. */
 const lineOf = (record: RunRecord.RunRecord): object | undefined => {
   if (record._tag === "Evaluated") return { iteration: record.iteration, heldOutGreedy: record.score }
   if (record._tag !== "Updated") return undefined

@@ -1,5 +1,5 @@
 /**
- * The page about SmolLM2 and the picture of its curves, from the folders of its runs:
+ * Writes the page about SmolLM2 and the image of its curves, from the folders of its runs:
  *
  *     node --conditions=@effect-rl/source benchmark/learning/SmolLm2Page.ts runs/smollm2-0 runs/smollm2-shuffled
  */
@@ -22,7 +22,7 @@ interface Line {
 const linesOf = (folder: string): ReadonlyArray<Line> =>
   readFileSync(join(folder, "curve.jsonl"), "utf8").trim().split("\n").map((line) => JSON.parse(line))
 
-/** Of all processes: a resumed run counts its seconds from 0 again. */
+/** Seconds of all processes of a run. A resumed run counts from 0 again. */
 const secondsOf = (lines: ReadonlyArray<Line>) =>
   lines.reduce((total, { seconds }, index) => {
     const before = lines[index - 1]?.seconds ?? 0

@@ -1,4 +1,4 @@
-/** Sums on tiny-64, trained with some settings: what is the reward, and how many held-out answers are right. */
+/** Trains tiny-64 on sums with given settings, and measures the reward and the correct held-out answers. */
 import {
   ChatModel,
   type Credit,
@@ -23,7 +23,7 @@ export const seeds = [0, 1, 2]
 export const problems = 512
 export const model = "effect-rl/tiny-64"
 
-/** What all begin with; settings of one row win. */
+/** The default settings, which those of a row override. */
 export const usual = { iterations: 12, groupsPerBatch: 16, groupSize: 8, maxTokens: 40, learningRate: 1e-3 }
 
 const Settings = Schema.Struct(TrainingSettings.fields({ ...usual, model, evalEvery: 0 }))
@@ -35,12 +35,12 @@ export interface Outcome {
 
 type AnyCredit = Credit.Credit<InvalidOption.InvalidOption | TinkerError.TinkerError>
 
-/** Makes another credit of the one that the settings name. */
+/** Replaces the credit that the settings name. */
 export type Change = (credit: AnyCredit, seed: number) => AnyCredit
 
 export type Dataset = RLDataset.RLDataset<Renderer.RendererError>
 
-/** How many of the held-out answers of a checkpoint are right. */
+/** The number of correct held-out answers of a checkpoint. */
 export const rightAnswers = Effect.fnUntraced(function*(chat: ChatModel.ChatModel, modelPath: string) {
   const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
   const { maxTokens } = usual
@@ -82,14 +82,14 @@ export const train = (settings: object) => Effect.forEach(seeds, (seed) => train
 
 const blocks = "▁▂▃▄▅▆▇█"
 
-/** Mean rewards over the seeds as bars, from 0 to 1. */
+/** The mean rewards over the seeds as a bar chart from 0 to 1. */
 const curve = (outcomes: ReadonlyArray<Outcome>) =>
   Array.from({ length: usual.iterations }, (_, iteration) => {
     const reward = Report.mean(outcomes.map(({ updates }) => updates[iteration]?.reward?.mean ?? NaN))
     return blocks[Math.min(blocks.length - 1, Math.max(0, Math.floor(reward * blocks.length)))] ?? "–"
   }).join("")
 
-/** Right answers of all seeds with Wilson's interval, and of each; then the curve. */
+/** The correct answers of all seeds with Wilson's interval, those of each seed, and the curve. */
 export const row = (title: string, outcomes: ReadonlyArray<Outcome>): ReadonlyArray<string> => {
   const correct = Proportion.wilson(
     outcomes.reduce((sum, { correct }) => sum + correct, 0),

@@ -1,6 +1,6 @@
 /**
- * Whether every algorithm learns, and its control does not, on several seeds: measures the rows that `benchmark/results/curves` lacks, of
- * the figures that are named or of all, draws their curves into `docs/images/curves`, and writes the table of all.
+ * Measures whether every algorithm learns and its control does not, on several seeds. Measures the rows that `benchmark/results/curves`
+ * lacks, for all figures or only for those named as arguments, draws their curves into `docs/images/curves`, and writes the table of all.
  */
 import { Effect } from "effect"
 import * as OnEngine from "../OnEngine.ts"

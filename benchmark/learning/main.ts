@@ -1,4 +1,4 @@
-/** Whether the main job learns, on five seeds, and whether its controls do not. `LEARNING_SEEDS` takes fewer seeds. */
+/** Measures whether the main job learns on five seeds, and whether its controls do not. `LEARNING_SEEDS` reduces the number of seeds. */
 import { Config, Effect } from "effect"
 import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"
@@ -18,7 +18,7 @@ const row = (name: string, { after, before, seconds, seed }: Experiment.Outcome)
   seconds.toFixed(0)
 ]
 
-/** Runs seed after seed and says how each went, as all of it takes minutes. */
+/** Runs the seeds one after another and prints each result at once, because all of them take minutes. */
 const runs = (name: string, count: number, control: Controls.Control) =>
   Effect.forEach(
     Array.from({ length: count }, (_, seed) => seed),
@@ -29,7 +29,7 @@ const runs = (name: string, count: number, control: Controls.Control) =>
       })
   )
 
-/** Mean over seeds and its 95 % interval (Student's t). */
+/** The mean over seeds with its 95 % interval (Student's t). */
 const overSeeds = (values: ReadonlyArray<number>) => {
   const quantiles = [NaN, 12.71, 4.303, 3.182, 2.776]
   const centre = Report.mean(values)

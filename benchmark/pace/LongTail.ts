@@ -1,30 +1,30 @@
-/** The engine in virtual time: what it computes is real, and each answer comes after a time of its own that no machine decides. */
+/** An engine in virtual time. Its results are real; the time of each answer is drawn at random and does not depend on the machine. */
 import { Tinker } from "@effect-rl/core"
 import type { SamplingClient, TrainingClient } from "@effect-rl/core/backend"
 import { Seed } from "@effect-rl/core/environments"
 import { Clock, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 
-/** In milliseconds of virtual time. */
+/** Durations in milliseconds of virtual time. */
 export interface Times {
-  /** Half of the answers take less. */
+  /** Median duration of an answer. */
   readonly median: number
-  /** One answer of a hundred takes more than so many medians. */
+  /** Ratio of the 99th percentile to the median. */
   readonly tail: number
-  /** Of an optimizer step and the passes before it. */
+  /** Duration of an optimizer step with its training passes. */
   readonly step: number
 }
 
-/** When answers were sampled, in virtual time. */
+/** The virtual time during which a request was sampled. */
 export interface Sampled {
   readonly from: number
   readonly until: number
 }
 
-/** The quantile of the normal distribution that one of a hundred exceeds. */
+/** The 99th percentile of the standard normal distribution. */
 const z99 = 2.3263
 
-/** Whole and lognormal, from two uniform numbers (Box and Muller). */
+/** A lognormal duration in whole milliseconds, from two uniform numbers (Box-Muller). */
 const millis = ({ median, tail }: Times, seed: number) => {
   const next = Seed.uniform(Seed.derive(seed, "LongTail"))
   const normal = Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next())
@@ -34,10 +34,10 @@ const millis = ({ median, tail }: Times, seed: number) => {
 /** A turn of the event loop. */
 const turn = Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
 
-/** Turns in which nothing began before nothing more is expected at this moment of virtual time. */
+/** Number of idle event-loop turns after which nothing more is expected at the current virtual time. */
 const settlingTurns = 20
 
-/** Virtual time for a program: it stands still while the engine works, and goes on to the next answer when all fibers wait. */
+/** Virtual time for a program. It stands still while the engine works, and advances to the next answer when all fibers wait. */
 export const make = (times: Times) => {
   const sampled: Array<Sampled> = []
   const due: Array<number> = []
@@ -109,7 +109,7 @@ export const make = (times: Times) => {
     if (next !== undefined) yield* TestClock.setTime(next)
   }).pipe(Effect.forever)
 
-  /** Runs a program to its end in virtual time. */
+  /** Runs a program to completion in virtual time. */
   const run = <A, E, R>(program: Effect.Effect<A, E, R>) =>
     Effect.raceFirst(program, drive).pipe(
       Effect.provide(layer, { local: true }),

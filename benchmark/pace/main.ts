@@ -1,4 +1,4 @@
-/** Groups per virtual second of asynchronous training beside synchronous training, where some answers take long. */
+/** Compares groups per virtual second of asynchronous and synchronous training when some answers take long. */
 import {
   ChatModel,
   Evaluator,
@@ -35,7 +35,7 @@ interface Outcome {
   readonly groupsPerSecond: number
   /** Share of the time in which no answer is sampled. */
   readonly silent: number
-  /** Answers sampled at the same time, on average, of the most that were. */
+  /** Mean number of concurrent answers, divided by the maximum. */
   readonly busy: number
   readonly heldOut: Proportion.Proportion
   readonly age: number
@@ -43,7 +43,7 @@ interface Outcome {
   readonly dropped: number
 }
 
-/** Answers at the same time: the time that none is sampled, and the most. */
+/** The time without sampling, and the mean and maximum number of concurrent answers. */
 const occupancy = (sampled: ReadonlyArray<LongTail.Sampled>) => {
   const changes = sampled.flatMap(({ from, until }) => [[from, 1], [until, -1]] as const)
     .toSorted(([left], [right]) => left - right)
@@ -57,7 +57,7 @@ const occupancy = (sampled: ReadonlyArray<LongTail.Sampled>) => {
   return { silent, most }
 }
 
-/** Sums in a box, graded on the spot: a grader in another thread would take its time beside the virtual one. */
+/** Sums with boxed answers, graded in this thread: a grader in another thread would take real time, not virtual time. */
 const dataset = (model: ChatModel.ChatModel) => ({
   length: iterations,
   fingerprint: "boxed sums",
@@ -121,7 +121,7 @@ const measured = Effect.fnUntraced(function*(name: string, pace: Pace.Pace, seed
   return outcome
 }, Effect.scoped)
 
-/** Right answers of all seeds together. */
+/** The correct answers of all seeds together. */
 const pooled = (outcomes: ReadonlyArray<Outcome>) =>
   Proportion.wilson(
     outcomes.reduce((sum, { heldOut }) => sum + Math.round(heldOut.value * problems), 0),

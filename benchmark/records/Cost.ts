@@ -1,4 +1,4 @@
-/** What a piece of work took: milliseconds of processor time and of wall time. */
+/** The cost of a piece of work: processor time and wall time in milliseconds. */
 
 export interface Cost {
   readonly cpu: number
@@ -9,7 +9,7 @@ export const zero: Cost = { cpu: 0, wall: 0 }
 
 export const add = (left: Cost, right: Cost): Cost => ({ cpu: left.cpu + right.cpu, wall: left.wall + right.wall })
 
-/** Starts a measurement; the function that it gives ends it. */
+/** Starts a measurement. The returned function ends it. */
 export const start = () => {
   const [cpu, wall] = [process.cpuUsage(), performance.now()]
   return (): Cost => {

@@ -1,4 +1,4 @@
-/** Recorded groups of scripted rollouts: made one at a time, so that memory is bounded. */
+/** Recorded groups of scripted rollouts, created one at a time to bound memory. */
 import type { RunRecord } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { Seed, type Trajectory } from "@effect-rl/core/environments"
@@ -18,7 +18,7 @@ export const groups = rollouts / groupSize
 /** Groups of an iteration. */
 export const perIteration = 100
 
-/** Groups that are graded anew: those of 10,000 rollouts. */
+/** Number of groups to grade again: those of 10,000 rollouts. */
 export const regraded = 10_000 / groupSize
 
 const tokens = (length: number, next: () => number) =>

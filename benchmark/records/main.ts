@@ -1,6 +1,6 @@
 /**
- * 100,000 recorded rollouts of four turns: what writing them costs beside `JSON.stringify` of the same values, and how soon they
- * are opened and read. Times are of processor time, since what else runs on the machine does not count.
+ * Records 100,000 rollouts of four turns. Measures the cost of writing them, compared with `JSON.stringify` of the same values, and the
+ * time to open and read them. All times are processor times, so other programs on the machine do not count.
  */
 import { type RunRecord, RunStore } from "@effect-rl/core"
 import type { GroupResult } from "@effect-rl/core/program"
@@ -17,13 +17,13 @@ import * as Report from "../Report.ts"
 import * as Cost from "./Cost.ts"
 import * as Workload from "./Workload.ts"
 
-/** Groups between two looks at the clock. */
+/** Number of groups between two readings of the clock. */
 const together = 100
 
 const base64 = ({ buffer, byteLength, byteOffset }: Int32Array | Float32Array) =>
   Buffer.from(buffer, byteOffset, byteLength).toString("base64")
 
-/** All values of a group as JSON, numbers as base64 and prompts in full. */
+/** All values of a group as JSON, with numbers as base64 and full prompts. */
 const plainJson = (group: GroupResult.Completed) =>
   JSON.stringify({
     ...group,
@@ -62,13 +62,13 @@ const opening: RunRecord.Entry = {
 }
 
 interface Written {
-  /** Everything: payloads, records and files. */
+  /** The whole cost: payloads, records and files. */
   readonly writing: Cost.Cost
   readonly plain: Cost.Cost
   readonly plainBytes: number
 }
 
-/** A hundred groups at a time are made, written, and encoded by the baseline, so that both meet the same machine. */
+/** Makes, writes and baseline-encodes a hundred groups at a time, so that both methods run under the same conditions. */
 const write = Effect.gen(function*() {
   const store = yield* RunStore.RunStore
   yield* store.append(opening)

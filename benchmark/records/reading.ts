@@ -1,7 +1,4 @@
-/**
- * Opens the recorded run in the folder given, as a process does that has seen nothing of it, reads transcripts anywhere in it, and
- * grades its first iterations anew.
- */
+/** Opens the recorded run in the given folder in a new process, reads transcripts throughout it, and grades its first iterations again. */
 import { Advantage, Credit, RunRecord } from "@effect-rl/core"
 import { GroupPayload, Regrade } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"

@@ -1,4 +1,4 @@
-/** Episodes of four turns, all at the same time, on a sampler that only waits: 10,000, or as many as `episodes=` says. */
+/** Concurrent episodes of four turns with a sampler that only waits. 10,000 episodes, or as many as `episodes=` says. */
 import { Seed } from "@effect-rl/core/environments"
 import { Schema } from "effect"
 import { monitorEventLoopDelay } from "node:perf_hooks"
@@ -15,18 +15,21 @@ export const reply = Int32Array.from({ length: 16 }, (_, index) => index)
 const action = Int32Array.from({ length: 32 }, (_, index) => index)
 const logprobs = new Float32Array(action.length).fill(-1)
 
-/** Length of the prompt of an episode's last turn. */
+/** Prompt length of an episode's last turn. */
 export const lastPrompt = prompt.length + (turns - 1) * (action.length + reply.length)
 
-/** Bytes of the tokens and log-probabilities of an episode in its last turn, each held once. */
+/** Bytes of an episode's tokens and log-probabilities in its last turn, each stored once. */
 export const tokenBytes = 4 * (lastPrompt + (turns - 1) * action.length)
 
-/** What was sampled, in arrays of its own. */
+/** A sampled sequence in newly allocated arrays. */
 export const sampled = () => ({ tokens: action.slice(), logprobs: logprobs.slice(), stopReason: "stop" }) as const
 
 const isScale = process.argv.includes("scale")
 
-/** Milliseconds that a sampler takes, always the same sequence: 5 to 50, or 1,000 to 10,000 for as many as a machine can hold. */
+/**
+ * The sampler's waiting times in milliseconds, always in the same sequence: 5 to 50, or 1,000 to 10,000 for measurements at the machine's
+ * capacity.
+ */
 export const waits = () => {
   const uniform = Seed.uniform(7)
   return () => isScale ? 1000 + Math.floor(uniform() * 9001) : 5 + Math.floor(uniform() * 46)
@@ -45,7 +48,7 @@ export const timed = async (run: () => Promise<unknown>): Promise<Measured> => {
   return { wallMillis, cpuMillis: (system + user) / 1000 }
 }
 
-/** The second of two runs, as a program that trains has run before. */
+/** Measures the second of two runs, because a training program is already warm. */
 export const measure = async (run: () => Promise<unknown>): Promise<Measured> => {
   await run()
   return timed(run)
@@ -53,9 +56,9 @@ export const measure = async (run: () => Promise<unknown>): Promise<Measured> =>
 
 export const Scaled = Schema.Struct({
   ...Measured.fields,
-  /** The most that the process held. */
+  /** Peak memory of the process. */
   peakBytes: Schema.Finite,
-  /** How late a timer was: of a hundred times the second latest, and the latest. */
+  /** Timer lag: the 99th percentile and the maximum. */
   lagP99Millis: Schema.Finite,
   lagMaxMillis: Schema.Finite
 })
@@ -63,7 +66,7 @@ export type Scaled = typeof Scaled.Type
 
 const resolution = 10
 
-/** One run, while a timer says how well the event loop answers. */
+/** Measures one run, with a timer that measures how well the event loop responds. */
 export const measureScale = async (run: () => Promise<unknown>): Promise<Scaled> => {
   const delay = monitorEventLoopDelay({ resolution })
   delay.enable()
@@ -83,7 +86,7 @@ const usedBytes = () => {
   return heapUsed + external
 }
 
-/** Holds every episode at its last turn, and says how many bytes one holds beyond its tokens. Needs `--expose-gc`. */
+/** Holds every episode at its last turn, and returns the bytes per episode in addition to its tokens. Needs `--expose-gc`. */
 export const measureMemory = async (run: (hold: () => Promise<void>) => Promise<unknown>): Promise<number> => {
   await run(() => Promise.resolve())
   const before = usedBytes()

@@ -1,4 +1,4 @@
-/** The workload on this library; with `spans`, every span is made. */
+/** The workload on this library. With `spans`, every tracing span is recorded. */
 import { Env, type EnvGroupBuilder, Policy, Rollout } from "@effect-rl/core"
 import { ModelInput, type SamplingClient } from "@effect-rl/core/backend"
 import { Effect, Fiber, References, Stream } from "effect"
@@ -52,7 +52,7 @@ const rollouts = (hold?: () => Promise<void>) => {
 
 const run = (hold?: () => Promise<void>) => Effect.runPromise(rollouts(hold))
 
-/** Holds every episode in its last turn, and interrupts them all. */
+/** Holds every episode at its last turn, then interrupts all of them. */
 const interrupted = async () => {
   let held = 0
   let allHeld = () => {}

@@ -1,4 +1,4 @@
-/** `AdaptiveLimiter` in virtual time before servers whose capacity it is not told, beside the best fixed number of requests. */
+/** Runs `AdaptiveLimiter` in virtual time against servers of unknown capacity, and compares it with the best fixed number of requests. */
 import { AdaptiveLimiter } from "@effect-rl/core/backend"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,6 +1,6 @@
 /**
- * 10,000 concurrent rollouts beside bare promises and beside tinker-cookbook, in turn and each in a process of its own.
- * `COOKBOOK_PYTHON` names a Python that has tinker-cookbook; without it that part is left out.
+ * Compares 10,000 concurrent rollouts with bare promises and with tinker-cookbook. They run alternately, each in a separate process.
+ * `COOKBOOK_PYTHON` names a Python with tinker-cookbook; without it, that part is left out.
  */
 import { join } from "node:path"
 import * as Process from "../Process.ts"

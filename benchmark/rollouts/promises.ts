@@ -1,4 +1,4 @@
-/** The workload on bare promises: same values, no scopes, no failures, no order of groups. */
+/** The workload on bare promises: the same values without scopes, failure handling or group order. */
 import { ModelInput } from "@effect-rl/core/backend"
 import * as Workload from "./Workload.ts"
 

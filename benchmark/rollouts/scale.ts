@@ -1,6 +1,6 @@
 /**
- * 100,000 rollouts at the same time, and 10,000 interrupted. `COOKBOOK_PYTHON` names a Python that has
- * tinker-cookbook; without it that part is left out.
+ * Measures 100,000 concurrent rollouts, and the interruption of 10,000. `COOKBOOK_PYTHON` names a Python with tinker-cookbook; without it,
+ * that part is left out.
  */
 import { join } from "node:path"
 import * as Process from "../Process.ts"
@@ -12,7 +12,7 @@ const python = process.env["COOKBOOK_PYTHON"]
 const here = (file: string) => join(import.meta.dirname, file)
 const scale = ["scale", "episodes=100000"]
 
-/** In MB: what lives is 1,100, and V8 lets garbage lie where nothing bounds it. */
+/** Heap limits in MB. The live data are 1,100 MB, and without a limit V8 lets garbage accumulate. */
 const bounds = ["--max-old-space-size=1750", "--max-semi-space-size=8"]
 
 const node = (file: string, ...args: ReadonlyArray<string>) => Process.node(...bounds, here(file), ...args)

@@ -1,4 +1,4 @@
-/** Groups per second on the workers of a cluster over PostgreSQL, beside the same groups in this process. */
+/** Compares groups per second on the workers of a PostgreSQL cluster with the same groups in this process. */
 import { ClusterExecutor, PostgresCluster } from "@effect-rl/cluster"
 import { Effect, Layer, Redacted, Stream } from "effect"
 import * as Machines from "../../packages/cluster/test/Machines.ts"
@@ -10,7 +10,7 @@ import * as Report from "../Report.ts"
 const concurrency = 64
 const secret = Redacted.make("of the test")
 
-/** Groups of two members with three turns each. */
+/** Workloads: groups of two members with three turns each. */
 const kinds = [
   { name: "waits a second in each turn", groups: 256, millis: 1000 },
   { name: "waits 100 ms in each turn", groups: 512, millis: 100 },
@@ -25,7 +25,7 @@ interface Size {
 const payloads = ({ groups, millis }: Size, first: number): ReadonlyArray<Walk.Payload> =>
   Array.from({ length: groups }, (_, index) => ({ index: first + index, turns: 3, millis }))
 
-/** Groups per second; what comes first is not measured, so that every worker has its shards and its modules. */
+/** Groups per second, after a warm-up in which every worker gets its shards and loads its modules. */
 const rate = Effect.fnUntraced(function*(kind: Size) {
   yield* Stream.runDrain(Walks.groups(payloads({ groups: 64, millis: 0 }, 1_000_000), { concurrency }))
   const began = performance.now()

@@ -1,4 +1,4 @@
-/** Correct programs judged in every sandbox of this machine and without one, and what the verdicts differ in. */
+/** Judges correct programs in every sandbox on this machine and without one, and reports where the verdicts differ. */
 import { CodeGrader } from "@effect-rl/recipes"
 import { Sandbox } from "@effect-rl/sandbox"
 import { Effect } from "effect"
@@ -19,7 +19,7 @@ const places = [
 const programs = CorrectPrograms.make(count, seed)
 const spoiled = programs.filter((_, index) => index % 5 === 0).map(CorrectPrograms.spoiled)
 
-/** A verdict in words: how it ended, and after how many cases. */
+/** A verdict as text: how it ended, and after how many cases. */
 const verdict = ({ code, tests }: CorrectPrograms.CorrectProgram) =>
   CodeGrader.judge(tests, code).pipe(
     Effect.match({

@@ -1,7 +1,7 @@
 /**
- * Verdicts per second by provider: programs with ten cases each, a process or an instance for every case, beside a pool of Python's
- * `subprocess` without a sandbox. The providers take turns, so that all of them meet what else the machine does. The argument is the number
- * of programs.
+ * Measures verdicts per second of each provider: programs with ten cases, with a process or an instance for every case. The baseline is a
+ * pool of Python's `subprocess` without a sandbox. The providers take turns, so other load on the machine affects all of them. The argument
+ * is the number of programs.
  */
 import { Outcome, Sandbox, type SandboxError, SandboxFiles } from "@effect-rl/sandbox"
 import { Effect, Layer, type Scope } from "effect"
@@ -14,13 +14,13 @@ const programs = Number(process.argv[2] ?? 512)
 const cases = Array.from({ length: 10 }, (_, index) => index)
 const concurrency = 2
 
-/** Programs of a provider before it is the next one's turn. */
+/** Number of programs in a provider's turn. */
 const perTurn = Math.min(32, programs)
 const turns = Math.ceil(programs / perTurn)
 
 const program = "import sys\nnumbers = list(map(int, sys.stdin.read().split()))\nprint(sum(numbers))\n"
 
-/** Every provider but WASI runs the same Python: the one that bubblewrap finds. */
+/** Every provider but WASI runs the same Python, the one that bubblewrap finds. */
 const python = ["/usr/local/bin/python3", "/usr/bin/python3"].find((file) => existsSync(file)) ?? "python3"
 if (python.startsWith("/")) process.env["PATH"] = `${dirname(python)}:${process.env["PATH"]}`
 
@@ -36,18 +36,18 @@ with ThreadPoolExecutor(${concurrency}) as threads:
   print(sum(threads.map(verdict, [case for _ in range(${perTurn}) for case in range(10)])))
 `
 
-/** Something that gives verdicts, and what it took to start it. */
+/** A provider of verdicts, and its start-up time. */
 interface Measured {
   readonly name: string
   readonly startMillis: number
-  /** The first verdict of a sandbox, and one of those that follow, while nothing else runs. */
+  /** Time of a sandbox's first verdict, and of a later one, while nothing else runs. */
   readonly firstMillis: number
   readonly nextMillis: number
-  /** Judges the programs of one turn, and says how many verdicts were right. */
+  /** Judges the programs of one turn and returns the number of correct verdicts. */
   readonly turn: Effect.Effect<number, SandboxError.SandboxError>
 }
 
-/** Resident memory of the processes below one, in MiB; a process that ends meanwhile counts as nothing. */
+/** Resident memory in MiB of the descendants of a process. A process that ends meanwhile counts as 0. */
 const below = (pid: string): number => {
   try {
     const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
@@ -83,7 +83,7 @@ const graded = (open: Sandbox.Sandbox["Service"]["open"]) =>
     )
   )
 
-/** Each verdict of a sandbox of its own, and how long it took. */
+/** Verdicts that each open a new sandbox, with their durations. */
 const timedVerdicts = (open: Sandbox.Sandbox["Service"]["open"]) =>
   Effect.scoped(
     Effect.flatMap(
@@ -122,7 +122,9 @@ const poolTurn = Effect.callback<number>((resume) =>
   )
 )
 
-/** One turn: its verdicts per second, and the most memory that its processes had, beyond those that others keep. */
+/**
+ * Runs one turn and measures its verdicts per second and the peak memory of its processes, without the memory that other providers hold.
+ */
 const timed = Effect.fnUntraced(function*(name: string, turn: Measured["turn"]) {
   let mebibytes = 0
   const watch = setInterval(() => mebibytes = Math.max(mebibytes, below(String(process.pid))), 100)
@@ -132,7 +134,7 @@ const timed = Effect.fnUntraced(function*(name: string, turn: Measured["turn"]) 
   return { perSecond: 1000 * value / millis, mebibytes }
 })
 
-/** Every provider is alone while its memory is measured. */
+/** Measures memory while no other provider runs. */
 const memoryOf = (name: string, layer: Layer.Layer<Sandbox.Sandbox, SandboxError.SandboxError>) =>
   Effect.scoped(Effect.gen(function*() {
     const provider = yield* started(name, layer)
@@ -163,7 +165,7 @@ const measured = await Effect.runPromise(Effect.scoped(Effect.gen(function*() {
 
 const ratesOf = (name: string) => measured.rates.get(name) ?? []
 
-/** Verdicts by the time that they took altogether. */
+/** Verdicts divided by the total time of all turns. */
 const rate = (name: string) => turns / ratesOf(name).reduce((sum, perSecond) => sum + 1 / perSecond, 0)
 
 const ofPool = (name: string) =>

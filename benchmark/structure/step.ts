@@ -1,4 +1,4 @@
-// Counts core's modules of which a function runs in one synchronous step on the scripted backend, by V8's coverage.
+// Counts the core modules that run at least one function in a synchronous step on the scripted backend, measured by V8's coverage.
 //   npm run bench:structure [-- --list]   lists each with its lines and the functions that ran
 import { ChatModel, ProblemEnv, ProblemGroupBuilder, Rl, RLDataset, RunStore } from "@effect-rl/core"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
@@ -37,11 +37,11 @@ const options = Effect.map(ChatModel.resolve(Script.defaultModel, { renderer: "q
   run: { evalEvery: 0 }
 }))
 
-/** Rooms that are not part of a step: what messages look like to one family of models, and the backend that the test scripts. */
+/** Leaves out modules that are not part of a step: the formats of single model families, and the scripted backend. */
 const isCounted = (url: string) =>
   /packages\/core\/(src|dist)\//.test(url) && !/\/(testing|chat|renderers|catalog)\//.test(url)
 
-/** The names of the functions of a module that ran. The module's own code, which runs when it is imported, is the one from offset 0 on. */
+/** The functions of a module that ran. The function at offset 0 is the module's top-level code, which runs on import. */
 const ranIn = ({ functions }: Profiler.ScriptCoverage) =>
   functions.flatMap(({ functionName, ranges: [whole] }) =>
     whole === undefined || whole.count === 0 || whole.startOffset === 0 ? [] : [functionName]
@@ -57,7 +57,7 @@ const program = Effect.gen(function*() {
   const configuration = yield* options
   const session = new Session()
   session.connect()
-  /** What has run since the last call. */
+  /** The functions that ran since the last call. */
   const coverage = Effect.promise(() => session.post("Profiler.takePreciseCoverage"))
   yield* Effect.promise(() => session.post("Profiler.enable"))
   yield* Effect.promise(() => session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false }))

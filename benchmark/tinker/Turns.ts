@@ -1,9 +1,9 @@
-/** Loaded into a server before its program: tells the parent process, when asked, the longest turn of the event loop since it last asked. */
+/** Preloaded into a server. On request, it tells the parent process the longest event-loop turn since the last request. */
 
 let longest = 0
 let last = process.threadCpuUsage()
 
-/** Milliseconds of processor time that this thread has used since the last turn. Other programs do not lengthen it. */
+/** Milliseconds of this thread's processor time since the last turn, which other programs do not lengthen. */
 const elapsed = () => {
   const { system, user } = process.threadCpuUsage(last)
   return (system + user) / 1000

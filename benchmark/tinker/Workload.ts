@@ -1,4 +1,7 @@
-/** A training request of 128 datums of 2,048 positions, and a sample of as long a prompt: the same numbers in Python. */
+/**
+ * A training request with 128 datums of 2,048 positions, and a sampling request with a prompt of that length. The Python side uses the same
+ * numbers.
+ */
 import { Loss } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Schema } from "effect"
@@ -7,7 +10,7 @@ export const datums = 128
 export const positions = 2048
 export const vocabulary = 151_936
 
-/** Any fixed numbers do, as long as they differ. */
+/** A token from a fixed sequence of varied numbers. */
 const token = (index: number) => (index * 7919 + 13) % vocabulary
 
 export const tokens = (datum: number) =>
@@ -28,7 +31,7 @@ export const data = () =>
       mask
     }))
 
-/** What a pass over `data` answers. */
+/** The result of a training pass over `data`. */
 export const output = () => ({
   outputs: Array.from({ length: datums }, () => ({ logprobs })),
   metrics: { "loss:sum": 1 }
@@ -37,11 +40,11 @@ export const output = () => ({
 export const prompt = () => ModelInput.fromTokens(tokens(0))
 export const maxTokens = 32
 
-/** Bytes and seconds of one operation, over and over. */
+/** Bytes and seconds of one repeated operation. */
 export const Rate = Schema.Struct({ bytes: Schema.Finite, seconds: Schema.Finite })
 export type Rate = typeof Rate.Type
 
-/** Samples that were asked for at once: what failed, how long all took and what they cost. */
+/** Concurrent samples: the number that failed, the total time, and the cost. */
 export const InFlight = Schema.Struct({
   failures: Schema.Finite,
   seconds: Schema.Finite,

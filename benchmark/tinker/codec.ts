@@ -1,4 +1,4 @@
-/** Prints how fast ours turns values into bodies and back. */
+/** Prints how fast this library encodes and decodes request bodies. */
 import * as Json from "@effect-rl/agent/wire/Json"
 import * as PassRequest from "@effect-rl/tinker/wire/PassRequest"
 import * as PassResult from "@effect-rl/tinker/wire/PassResult"
@@ -9,7 +9,7 @@ import * as Workload from "./Workload.ts"
 
 const seconds = 2
 
-/** The fastest of many: what else runs only makes it slower. */
+/** The fastest of many repetitions, because other programs only make them slower. */
 const rate = (run: () => Uint8Array | number): Workload.Rate => {
   const first = run()
   const bytes = typeof first === "number" ? first : first.length

@@ -1,6 +1,6 @@
 /**
- * Samples `argv[3]` times at once at the service `argv[2]`, over undici or, where `argv[4]` says so, over `fetch`; prints what
- * failed, how long it took and what it cost.
+ * Sends `argv[3]` concurrent sampling requests to the service `argv[2]`, over undici, or over `fetch` if `argv[4]` says so. Prints the
+ * number of failures, the time and the cost.
  */
 import { Tinker } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"

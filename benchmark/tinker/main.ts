@@ -1,6 +1,6 @@
 /**
- * Bodies per second and 10,000 samples in flight, beside the official SDK on the same numbers, each in a process of its own.
- * `TINKER_PYTHON` names a Python that has `tinker`; without it that part is left out.
+ * Compares bodies per second and 10,000 concurrent samples with the official SDK on the same numbers, each in a separate process.
+ * `TINKER_PYTHON` names a Python with `tinker`; without it, that part is left out.
  */
 import { Schema } from "effect"
 import { spawn } from "node:child_process"

@@ -1,6 +1,6 @@
 /**
- * A service on loopback that finishes every sample after 200 ms; prints its address. It lists finished samples unless `argv[2]` is
- * "one-by-one".
+ * A service on the loopback interface that finishes every sample after 200 ms, and prints its address. It lists finished samples unless
+ * `argv[2]` is "one-by-one".
  */
 import * as SampleResult from "@effect-rl/tinker/wire/SampleResult"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
@@ -22,9 +22,9 @@ const listsFinished = process.argv[2] !== "one-by-one"
 const readyAt = new Map<string, number>()
 let nextId = 0
 
-/** Of the newest sampler, in the order in which they were finished. */
+/** Finished samples of the newest sampler, in the order in which they finished. */
 let finished: Array<string> = []
-/** The polls that are held until another sample is finished. */
+/** Polls that wait until another sample is finished. */
 let held: Array<() => void> = []
 
 const finishLater = (id: string) =>

@@ -1,7 +1,7 @@
 /**
- * How long a request of another caller waits while the server reads a body that is as large or as costly as bodies may be. Each is sent
- * several times; the shortest of the longest waits is the one that other programs disturbed least. Needs Node 24, which tells the
- * processor time of a thread.
+ * Measures how long another caller's request waits while the server reads a body of the maximum size or cost. Each body is sent several
+ * times. The shortest of the longest waits is reported, because other programs disturbed it least. Needs Node 24 for the processor time of
+ * a thread.
  */
 import { PolicyLoss } from "@effect-rl/core"
 import { spawn } from "node:child_process"
@@ -38,7 +38,7 @@ const address = await new Promise<string>((resolve, reject) => {
   server.once("exit", () => reject(new Error(text)))
 })
 
-/** Asks again and again, and keeps the longest time until an answer. */
+/** Sends requests continuously and records the longest response time. */
 const prober = new Worker(
   `
   const { parentPort, workerData } = require("node:worker_threads")
@@ -135,7 +135,7 @@ interface Attack {
   readonly name: string
   readonly path: string
   readonly body: string
-  /** A pass whose result is awaited. */
+  /** Whether the pass's result is awaited. */
   readonly isAwaited?: boolean
 }
 
@@ -149,7 +149,7 @@ const node = (name: string, target: string, ...args: ReadonlyArray<unknown>) => 
 
 const { graph: dppo } = PolicyLoss.dppo()
 
-/** A loss with further operations, whose results nothing reads. */
+/** A loss with additional operations whose results are unused. */
 const graphWith = (more: ReadonlyArray<object>) => ({
   ...dppo,
   graph: { format: 1, nodes: [...dppo.graph.nodes.slice(0, -1), ...more, dppo.graph.nodes.at(-1)] }

@@ -1,4 +1,4 @@
-/** Texts that a benchmark of tokenizers reads, and what it measures of one tokenizer. */
+/** The texts of the tokenizer benchmark, and what is measured for each tokenizer. */
 import { Schema } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -17,14 +17,14 @@ const corpus = () =>
     .split("\n")
     .map((line): string => JSON.parse(line).toWellFormed())
 
-/** Texts by what they are: the guides, the sources of core, and adversarial text in many scripts. */
+/** Texts by kind: the guides, the sources of core, and adversarial text in many scripts. */
 export const texts = (): Readonly<Record<string, ReadonlyArray<string>>> => ({
   prose: filesOf("docs", ".md"),
   code: filesOf("packages/core/src", ".ts"),
   "many scripts": Array.from({ length: 10 }, corpus).flat()
 })
 
-/** Seconds that one pass over the texts of a kind takes, at best, and what it gives. */
+/** The best time in seconds for one pass over the texts of a kind, and digests of the results. */
 const Passes = Schema.Struct({
   encodeSeconds: Schema.Finite,
   decodeSeconds: Schema.Finite,
@@ -36,12 +36,12 @@ const Passes = Schema.Struct({
 })
 export type Passes = typeof Passes.Type
 
-/** One tokenizer in a process of its own. */
+/** Measurements of one tokenizer in a separate process. */
 export const Measured = Schema.Struct({
   loadSeconds: Schema.Finite,
-  /** What loading added to the resident memory of the process. */
+  /** Resident memory that loading added to the process. */
   loadedMegabytes: Schema.Finite,
-  /** Resident memory of the process after all passes, at its most. */
+  /** Peak resident memory of the process after all passes. */
   peakMegabytes: Schema.Finite,
   kinds: Schema.Record(Schema.String, Passes)
 })

@@ -1,7 +1,7 @@
 /**
- * Tokenizers beside Hugging Face's Rust library through Python, on the same texts, each in a process of its own and on one thread.
- * `TOKENIZERS_PYTHON` names a Python that has `tokenizers`; without it that part is left out. Tokenizers are those of the
- * folder `EFFECT_RL_TOKENIZERS`, which `packages/files/scripts/tokenizers/fetch.sh` fills, or else those beside the checkout.
+ * Compares our tokenizers with Hugging Face's Rust library (through Python) on the same texts, each in a separate process and on one
+ * thread. `TOKENIZERS_PYTHON` names a Python with `tokenizers`; without it, that part is left out. The tokenizers come from the folder
+ * `EFFECT_RL_TOKENIZERS`, which `packages/files/scripts/tokenizers/fetch.sh` fills; by default from a folder beside the checkout.
  */
 import { existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"

@@ -1,18 +1,18 @@
-/** Runs in each of which something is planted. What a diagnosis has to say of a run is written here before the run is made. */
+/** Training runs with planted faults. The diagnosis expected for each run is written here before the run is made. */
 import { type ChatModel, ProblemEnv } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
 import { MathEnv, Sums } from "@effect-rl/recipes"
 import { Effect, Schema } from "effect"
 
-/** What a diagnosis may call the run. */
+/** The acceptable diagnoses of a run. */
 export type Label = ReadonlyArray<string>
 
 type Model = Pick<ChatModel.ChatModel, "renderer">
 
-/** How an answer to a sum is graded while training; the held-out problems are graded rightly unless `isMeasuredSo`. */
+/** Grades an answer to a sum during training. Held-out problems are graded correctly unless `isMeasuredSo` is set. */
 export type Grader = (text: string, a: number, b: number) => boolean | Effect.Effect<boolean, JudgeDown>
 
-/** The judge of a run that fails. */
+/** The error of a judge that fails. */
 export class JudgeDown extends Schema.TaggedError<JudgeDown>()("JudgeDown", { call: Schema.Int }) {
   override get message() {
     return `the judge does not answer call ${this.call}`
@@ -22,13 +22,13 @@ export class JudgeDown extends Schema.TaggedError<JudgeDown>()("JudgeDown", { ca
 export interface RlPlan {
   readonly program: "rl"
   readonly settings: object
-  /** Right answers unless given. */
+  /** Default: a correct grader. */
   readonly grader?: () => Grader
-  /** Held-out answers are graded by the same grader. */
+  /** Whether held-out answers are graded by the same grader. */
   readonly isMeasuredSo?: boolean
   /** Nothing is held out. */
   readonly isUnmeasured?: boolean
-  /** The largest operand; 99 unless given. */
+  /** The largest operand. Default: 99. */
   readonly largest?: number
 }
 
@@ -36,13 +36,13 @@ export interface RecipePlan {
   readonly program: "recipe"
   readonly recipe: string
   readonly settings: object
-  /** What an episode of training earns, in place of the recipe's own reward; the evaluators are the recipe's own. */
+  /** The reward of a training episode, which replaces the recipe's own. The evaluators do not change. */
   readonly pays?: (episode: Episode) => number
-  /** Training makes rarer what earns more. */
+  /** Whether training makes answers with high rewards less likely. */
   readonly isNegated?: boolean
 }
 
-/** What a planted reward looks at. */
+/** The information that a planted reward can use. */
 export interface Episode {
   readonly calls: number
   readonly turns: number
@@ -54,16 +54,16 @@ export interface Plan {
   readonly name: string
   readonly label: Label
   readonly run: RlPlan | RecipePlan
-  /** The share of the records that are left of a run whose process was killed. */
+  /** The share of the records that remain of a run whose process was killed. */
   readonly left?: number
-  /** The run is made in two parts: its first process ends after so many iterations. */
+  /** Number of iterations after which the run's first process ends; a second process then resumes the run. */
   readonly partedAfter?: number
 }
 
 const tiny = "effect-rl/tiny-64"
 const small = "effect-rl/tiny-128"
 
-/** The environment of a sum with a grader. */
+/** The environment of a sum, with the given grader. */
 export const env = (grader: Grader) => (model: Model, a: number, b: number) =>
   ProblemEnv.make({
     model,
@@ -169,7 +169,7 @@ export const tuned: ReadonlyArray<Plan> = [
   }
 ]
 
-/** Plans that were held out once; the diagnosis has been changed since. */
+/** Former held-out plans. The diagnosis has been changed since. */
 export const firstRound: ReadonlyArray<Plan> = [
   rl("held-good-0", good, { model: tiny, seed: 10 }),
   rl("held-good-cispo", good, { model: tiny, seed: 11, loss: "cispo" }),
@@ -210,24 +210,24 @@ const recipe = (
   others: Partial<RecipePlan> = {}
 ): Plan => ({ name, label, run: { program: "recipe", recipe: of, settings, ...others } })
 
-/** What a rate that is far too high leaves of a policy that could do little before. */
+/** The labels of a policy that a far too high learning rate destroys when it could do little before. */
 const destroyed = ["collapsed", "worse"]
 
-/** Chances of a round: the same for the same number. */
+/** The random choices of a round, which depend only on its number. */
 const chances = (round: number) => {
   const next = Seed.uniform(Seed.derive(round, "verdicts"))
   const between = (low: number, high: number) => low + Math.floor(next() * (high - low + 1))
   return {
     between,
-    /** Between two rates, evenly by their logarithms. */
+    /** A rate between two bounds, uniform in its logarithm. */
     rate: (low: number, high: number) => Number((low * (high / low) ** next()).toPrecision(2)),
     pick: <A>(first: A, ...others: ReadonlyArray<A>) => [first, ...others][between(0, others.length)] ?? first
   }
 }
 
 /**
- * The plans of a round from the second on, whose seeds, sizes, rates, algorithms and faults its number draws. They are held out while the
- * diagnosis has not been changed since their first run; after that, the next number has others.
+ * The plans of a round, from the second on. Its number determines the seeds, sizes, rates, algorithms and faults. The plans are held out as
+ * long as the diagnosis has not changed since their first run; after a change, the next number gives new plans.
  */
 export const round = (number: number): ReadonlyArray<Plan> => {
   const { between, pick, rate } = chances(number)

@@ -1,6 +1,6 @@
 /**
- * Judges every labelled run of `packages/core/test/fixtures/verdicts`, and says which verdicts are right. A run counts as held out while
- * how a verdict is reached has not been changed since it was made.
+ * Judges every labelled run in `packages/core/test/fixtures/verdicts`, and says which verdicts are correct. A run counts as held out if the
+ * diagnosis rules have not changed since it was made.
  */
 import { RunRecord } from "@effect-rl/core"
 import { type Audit, Diagnosis, Recorded, Story } from "@effect-rl/core/records"
@@ -13,7 +13,7 @@ import * as Plans from "./Plans.ts"
 
 const folder = join(import.meta.dirname, "../../packages/core/test/fixtures/verdicts")
 
-/** The last commit that changed how a verdict is reached; later ones moved its parts alone. To be renewed with every change. */
+/** The last commit that changed the diagnosis rules; later commits only moved code. Update it with every change of the rules. */
 const rules = { hash: "b851e866", at: Date.parse("2026-11-27T22:47:18Z") }
 
 const decode = Schema.decodeUnknownSync(RunRecord.codec)
@@ -50,7 +50,7 @@ const judge = (file: string): Judged => {
   }
 }
 
-/** The round that was planned last. */
+/** The number of the newest planned round. */
 const newestRound = 2
 
 const runs = readdirSync(folder).toSorted().map(judge)
@@ -69,7 +69,7 @@ const summary = (name: string, of: ReadonlyArray<Judged>) => [
   `${of.filter((run) => isBad(run) && run.diagnosis.level === "good").length} of ${of.filter(isBad).length}`
 ]
 
-/** Plans of the newest round whose runs are not there. */
+/** Plans of the newest round that have not been run yet. */
 const lacking = Plans.round(newestRound).map(({ name }) => name).filter((name) =>
   !runs.some((run) => run.name === name)
 )
@@ -91,7 +91,7 @@ const table = (of: ReadonlyArray<Judged>) =>
 const size = readdirSync(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0) / 2 ** 20
 const date = (at: number) => new Date(at).toISOString().slice(0, 16).replace("T", " ")
 
-/** Rounds that were held out once, as they were judged before anything was changed for them. */
+/** Former held-out rounds, as they were judged before anything was changed for them. */
 const earlier = [
   ["first", "17", "16", "94.1 %", "`held-hacked-length` was called learned: the rule of `surface_reward` was changed"]
 ]

@@ -1,7 +1,7 @@
 /**
- * Makes runs in which something is planted, and keeps their records and what an audit finds, without transcripts, in
- * `packages/core/test/fixtures/verdicts`. The command line has the number of a round and, to make some runs of it alone, their names; a
- * run that is kept is not made again.
+ * Makes runs with planted faults, and stores their records and the audit's findings, without transcripts, in
+ * `packages/core/test/fixtures/verdicts`. The arguments are the number of a round and, optionally, the names of some of its runs. Stored
+ * runs are not repeated.
  */
 import {
   ChatModel,
@@ -39,7 +39,7 @@ const Settings = Schema.Struct(TrainingSettings.fields({
   evalEvery: 8
 }))
 
-/** Problems of each measurement. */
+/** Number of problems in each measurement. */
 const problems = 96
 
 const rl = Effect.fnUntraced(function*({ grader, isMeasuredSo, isUnmeasured, largest = 99, settings }: Plans.RlPlan) {
@@ -59,7 +59,7 @@ const rl = Effect.fnUntraced(function*({ grader, isMeasuredSo, isUnmeasured, lar
   return Rl.run({ ...options, dataset, run: { ...run, evaluators } })
 })
 
-/** The environment with the planted reward in place of its own, paid at the end; its scores are its own. */
+/** The environment with the planted reward, paid at the end, instead of its own. Its scores do not change. */
 const paidEnv = <E, R>(
   pays: (episode: Plans.Episode) => number,
   { tokenizer }: ChatModel.ChatModel,

@@ -1,6 +1,6 @@
 /**
- * One run of each kind that questions are asked of, trained by the command line: `node … Kinds.ts FOLDER [NAME …]`. A run that is there
- * is not made again.
+ * Trains one run of each kind that the questions are about, through the command line: `node … Kinds.ts FOLDER [NAME …]`. Existing runs are
+ * not repeated.
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -19,7 +19,7 @@ const tasks = ["--groups-per-batch", "8", "--iterations", "12", "--eval-every", 
 export interface Kind {
   readonly name: string
   readonly args: ReadonlyArray<string>
-  /** Its process is killed after so many updates, and the same command goes on. */
+  /** Number of updates after which the process is killed; the same command then resumes the run. */
   readonly killedAfter?: number
 }
 
@@ -49,7 +49,7 @@ const updates = (run: string) =>
     ? readFileSync(join(run, "records.jsonl"), "utf8").split("\"_tag\":\"Updated\"").length - 1
     : 0
 
-/** Ends with the process, which is killed where it has made so many updates. */
+/** Runs the command until it ends, or kills it after this number of updates. */
 const train = async (args: ReadonlyArray<string>, run: string, killedAfter = Infinity) => {
   const command = ["--conditions=@effect-rl/source", "--disable-warning=ExperimentalWarning", cli, "train", ...args]
   const child = spawn(process.execPath, [...command, "--log-path", run], { stdio: ["ignore", "ignore", "inherit"] })
@@ -60,7 +60,7 @@ const train = async (args: ReadonlyArray<string>, run: string, killedAfter = Inf
   clearInterval(watch)
 }
 
-/** Makes the runs that the folder lacks. */
+/** Makes the missing runs of the folder. */
 export const make = async (folder: string, wanted: ReadonlyArray<Kind> = kinds) => {
   mkdirSync(folder, { recursive: true })
   const file = join(folder, "..", "prices.json")

@@ -1,6 +1,6 @@
-/** What a person asks of a run, and how each tool is brought to the answer. */
+/** Questions that a person asks about a run, and the steps to the answer in each tool. */
 
-/** One click, key, choice, typed text or turn of the wheel. */
+/** One click, key press, choice, typed text or mouse wheel turn. */
 export type Step =
   | { readonly click: string }
   | { readonly press: string }
@@ -8,12 +8,12 @@ export type Step =
   | { readonly scrollTo: string }
   | { readonly wheel: number }
 
-/** The steps, and the elements that hold the answer: so many of them must be in sight at the same time. */
+/** The steps, and the elements that show the answer. `count` of them must be visible at the same time. */
 export interface Way {
   readonly steps: ReadonlyArray<Step>
   readonly answer: string
   readonly count?: number
-  /** What the answer lacks, or why it takes more steps than elsewhere. */
+  /** What the answer lacks, or why it takes more steps than in the other tools. */
   readonly note?: string
 }
 
@@ -27,15 +27,15 @@ export interface Question {
   readonly effectRl: Way
   readonly inspect: Way | Missing
   readonly trackio: Way | Missing
-  /** What documentation says of tools that are not run here. */
+  /** What the documentation says about tools that are not run here. */
   readonly primeRl: string
   readonly chef: string
 }
 
-/** The answer is in sight on the first page. */
+/** The answer is visible on the first page. */
 const inSight = (answer: string): Way => ({ steps: [], answer })
 
-/** The answer is on the first page, further down. */
+/** The answer is on the first page, after scrolling. */
 const furtherDown = (answer: string): Way => ({ steps: [{ scrollTo: answer }], answer })
 
 /** A chart of Trackio's. */

@@ -1,4 +1,4 @@
-/** Runs for the page to show: one of 100,000 rollouts, and one that is written at a fixed rate. */
+/** Runs for the page to show: one with 100,000 rollouts, and one that is written at a fixed rate. */
 import { Advantage, type RunRecord, RunStore } from "@effect-rl/core"
 import type { Datum } from "@effect-rl/core/backend"
 import { Key } from "@effect-rl/core/environments"
@@ -48,7 +48,7 @@ const credited = (iteration: number, trained: ReadonlyArray<TrainingData.Assembl
   )
 })
 
-/** What the update did with each token; its policy is the one that sampled. */
+/** What the update did with each token, when the updated policy is the one that sampled. */
 const trainedTokens = (iteration: number, trained: ReadonlyArray<TrainingData.Assembled>) => {
   const data = trained.flatMap(({ data }) => data)
   const logprobs = new Map<Datum.Datum<Datum.Kind>, Float32Array>(data.map((datum) => [datum, datum.inputs.logprobs]))
@@ -64,7 +64,7 @@ const updated = (iteration: number): RunRecord.Entry => ({
   spent
 })
 
-/** Writes 100,000 rollouts in groups of eight; a hundred groups are an iteration. */
+/** Writes 100,000 rollouts in groups of eight. A hundred groups form an iteration. */
 export const write = (run: string) =>
   Effect.gen(function*() {
     const store = yield* RunStore.RunStore
@@ -92,7 +92,7 @@ export const write = (run: string) =>
     })
   }).pipe(Effect.provide(RunDirectory.layer(run)), Effect.provide(NodeServices.layer))
 
-/** Appends so many records each second, for so many seconds; a hundred groups, then the iteration's report. */
+/** Appends `perSecond` records each second for `seconds` seconds. The iteration's report follows every hundred groups. */
 export const writeLive = (run: string, perSecond: number, seconds: number) =>
   Effect.gen(function*() {
     const store = yield* RunStore.RunStore

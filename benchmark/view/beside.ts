@@ -1,7 +1,7 @@
 /**
- * The page beside Inspect View and Trackio on one and the same run, by the same script in headless Chromium: how many clicks and keys
- * lead to the answer of a question, and how long until something, and until the answer, is painted. Both come from PyPI, out of the
- * virtual environment of `npm run conformance:readers`.
+ * Compares the page with Inspect View and Trackio on the same run, with the same script in headless Chromium: the number of clicks and keys
+ * to the answer of a question, and the time until something is painted and until the answer is. Inspect View and Trackio come from PyPI, in
+ * the virtual environment of `npm run conformance:readers`.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -20,7 +20,7 @@ const cli = join(import.meta.dirname, "../../packages/cli/src/bin.ts")
 const node = ["--conditions=@effect-rl/source", "--disable-warning=ExperimentalWarning", cli]
 
 const attempts = 5
-/** Long enough for a busy machine; what is not there by then is not there. */
+/** Long enough for a busy machine. What has not appeared by then counts as missing. */
 const patience = 15_000
 
 const effectRl = (...args: ReadonlyArray<string>) =>
@@ -49,7 +49,7 @@ const served = async (url: string, child: ChildProcess): Promise<Served> => {
 const start = (command: string, args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) =>
   spawn(command, args, { stdio: "ignore", env: { ...process.env, ...env } })
 
-/** Whether so many of the elements are in sight at once. */
+/** Whether enough of the elements are visible at the same time. */
 const isAnswered = async (page: Page, { answer, count = 1 }: Way) => {
   const { height = 0, width = 0 } = page.viewportSize() ?? {}
   let seen = 0
@@ -87,13 +87,13 @@ const until = async (page: Page, way: Way) => {
   }
 }
 
-/** Goes the way from the tool's first page and looks at the answer. */
+/** Follows the steps from the tool's first page and checks the answer. */
 const walk = (url: string, way: Way) =>
   open(async (page) => {
     await page.goto(url)
     for (const step of way.steps) {
       await take(page, step)
-      // A person sees what a step did before the next one.
+      // A person sees the result of a step before the next one.
       await page.waitForTimeout(300)
     }
     await until(page, way)
@@ -129,7 +129,7 @@ const equalSteps =
   `Where Inspect View takes as few steps, its first page is a list of logs, one for each iteration, whose rows are attempts: that is the
 answer where single attempts or scores are asked for. What the answer lacks stands in brackets.`
 
-/** Before the measurement, whose own browsers load the machine. */
+/** The load before the measurement, because its browsers load the machine. */
 const [loadBefore = 0] = loadavg()
 const busy = loadBefore > cpus().length ? ", while other programs kept the processors busy: not to be quoted" : ""
 

@@ -1,6 +1,6 @@
 /**
- * The page on a run of 100,000 rollouts and on one that grows by 1,000 records each second, in headless Chromium, with the server on
- * the same processors: times that a person waits, memory of the page, and the longest task while records arrive.
+ * Measures the page in headless Chromium, with the server on the same processors, on a run of 100,000 rollouts and on a run that grows by
+ * 1,000 records each second: the times that a person waits, the memory of the page, and the longest task while records arrive.
  */
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
@@ -23,7 +23,7 @@ const cli = join(import.meta.dirname, "../../packages/cli/src/bin.ts")
 const node = (...args: ReadonlyArray<string>) =>
   spawn(process.execPath, ["--conditions=@effect-rl/source", ...args], { stdio: ["ignore", "pipe", "inherit"] })
 
-/** A server of its own, so that what it has read is not there for the next measurement. */
+/** Starts a separate server, so no measurement profits from what an earlier one read. */
 const serve = async (folder: string) => {
   const child = node(cli, "view", folder)
   const [line] = await once(child.stdout, "data")
@@ -42,13 +42,13 @@ const open = async <A>(look: (page: Page) => Promise<A>) => {
   }
 }
 
-/** Bytes of everything that the page has loaded, as they went over the wire. */
+/** Bytes that the page loaded, as transferred. */
 const loaded = (page: Page) =>
   page.evaluate<number>(
     "performance.getEntries().reduce((sum, { transferSize = 0 }) => sum + transferSize, 0)"
   )
 
-/** Milliseconds from navigation to the chart of rewards, and the bytes of this first load. */
+/** Milliseconds from navigation to the reward chart, and the bytes of this first load. */
 const firstChart = (folder: string, run: string) =>
   open(async (page) => {
     const { stop, url } = await serve(folder)
@@ -61,7 +61,7 @@ const firstChart = (folder: string, run: string) =>
     return { time, bytes }
   })
 
-/** Compressed bytes of what the page itself consists of: its document, scripts and styles. */
+/** Compressed bytes of the page itself: its document, scripts and styles. */
 const pageBytes = (folder: string) =>
   open(async (page) => {
     const { stop, url } = await serve(folder)
@@ -78,7 +78,7 @@ const pageBytes = (folder: string) =>
 
 const listed = 300
 
-/** Milliseconds until so many runs are listed, by a server that has read them, and by one that has not. */
+/** Milliseconds until the runs are listed, by a server that has read them before and by one that has not. */
 const runList = (folder: string, run: string) =>
   open(async (page) => {
     mkdirSync(folder)
@@ -103,7 +103,7 @@ const runList = (folder: string, run: string) =>
 
 const heap = (page: Page) => page.evaluate<number>("performance.memory.usedJSHeapSize / 2 ** 20")
 
-/** Milliseconds from a click on a group to its members, for groups all over the run; and the page's memory in the end. */
+/** Milliseconds from a click on a group to its members, for groups throughout the run, and the page's memory at the end. */
 const transcripts = (folder: string, run: string) =>
   open(async (page) => {
     const { stop, url } = await serve(folder)
@@ -127,7 +127,7 @@ const transcripts = (folder: string, run: string) =>
     return { times, memory }
   })
 
-/** The longest task of the page while records arrive, and how many records it has in the end of how many written. */
+/** The page's longest task while records arrive, and how many of the written records it has at the end. */
 const live = (folder: string, run: string) =>
   open(async (page) => {
     const writer = node(join(import.meta.dirname, "writer.ts"), run, String(perSecond), String(seconds))
@@ -151,7 +151,7 @@ const live = (folder: string, run: string) =>
     return { longest, written, shown, memory }
   })
 
-/** Before the measurement, whose own browsers load the machine. */
+/** The load before the measurement, because its browsers load the machine. */
 const [loadBefore = 0] = loadavg()
 
 const folder = mkdtempSync(join(tmpdir(), "effect-rl-view-"))

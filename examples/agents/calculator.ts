@@ -1,4 +1,4 @@
-/** The tool of the examples' agents, apart from how a library declares it. */
+/** The tool of the example agents, without a library's declaration of it. */
 export const calculator = {
   name: "calculator",
   description: "Works out an expression of numbers, + - * / and parentheses, exactly. Fractions come as a/b.",
@@ -16,7 +16,7 @@ const operations: Readonly<Record<string, (left: number, right: number) => numbe
   "*": (left, right) => left * right
 }
 
-/** The value of an expression, or why there is none. */
+/** The value of an expression, or the reason why it has none. */
 export const calculate = (expression: unknown): string => {
   const [, left, sign = "", right] = /(-?\d+) *([-+*]) *(\d+)/.exec(String(expression)) ?? []
   return String(operations[sign]?.(Number(left), Number(right)) ?? "this cannot be worked out")

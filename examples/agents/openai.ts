@@ -1,10 +1,10 @@
-/** An agent that works out what it is asked with a calculator: a loop over the `openai` client, which knows nothing of training. */
+/** An agent that answers questions with a calculator: a loop over the `openai` client that does not know it is being trained. */
 import type OpenAI from "openai"
 import { calculate, calculator } from "./calculator.ts"
 
 const tools: Array<OpenAI.ChatCompletionTool> = [{ type: "function", function: calculator }]
 
-/** What it answers in the end; undefined where it calls the calculator again and again. */
+/** The agent's final answer; undefined if it keeps calling the calculator. */
 export const answer = async (client: OpenAI, model: string, question: string) => {
   const messages: Array<OpenAI.ChatCompletionMessageParam> = [{ role: "user", content: question }]
   for (let turn = 0; turn < 3; turn++) {

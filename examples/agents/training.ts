@@ -1,4 +1,6 @@
-/** Trains any agent that answers questions about sums. It says by a session where its model is, and gets back what the agent answers. */
+/**
+ * Trains any agent that answers questions about sums. The agent gets a session, which tells it where its model is, and returns its answer.
+ */
 import { AgentEnv } from "@effect-rl/agent"
 import { ChatModel, EnvGroupBuilder, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
@@ -7,7 +9,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Stream } from "effect"
 
-/** What an agent answers; undefined where it gives none. */
+/** An agent: a function that returns its answer, or undefined if it has none. */
 export type Answer = (session: AgentEnv.Session, model: string, question: string) => Promise<string | undefined>
 
 const train = Effect.fnUntraced(function*(answer: Answer) {

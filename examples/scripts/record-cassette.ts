@@ -1,4 +1,5 @@
-// Records example 07 anew: the engine behind our own server, its client in front of it. Writes down what the run reported too.
+// Records the cassette of example 07 again: our own server runs the engine, and our client records its requests. Also stores what the run
+// reported.
 import { RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { HuggingFace } from "@effect-rl/files"

@@ -1,5 +1,5 @@
-// Tutorial 04: reinforcement learning by hand, on the clients alone. Sample eight answers to each sum, grade them, and train
-// on how much better each is than its group.
+// Tutorial 04: reinforcement learning by hand, with clients only. Sample eight answers to each sum, grade them, and train on how much
+// better each one is than its group.
 import { ChatModel, Loss, Message, Tinker } from "@effect-rl/core"
 import { Datum, ModelInput, type Sampling } from "@effect-rl/core/backend"
 import { Seed } from "@effect-rl/core/environments"
@@ -13,7 +13,7 @@ const steps = 10
 const problemsPerStep = 16
 const groupSize = 8
 
-/** The sums of one step, drawn from the step's own seed. */
+/** The sums of one step, drawn from the step's seed. */
 const batch = (step: number) => {
   const next = Seed.uniform(Seed.derive(4, step))
   return Array.makeBy(problemsPerStep, () => {
@@ -22,13 +22,13 @@ const batch = (step: number) => {
   })
 }
 
-/** 1 where the last box holds the answer, else 0. */
+/** The reward: 1 if the last box contains the answer, otherwise 0. */
 const grade = (text: string, answer: string) => {
   const boxed = [...text.matchAll(/\\boxed\{([^}]+)\}/g)].at(-1)?.[1]
   return boxed?.replaceAll(",", "").trim() === answer ? 1 : 0
 }
 
-/** Position t of prompt ++ tokens[:-1] predicts token t + 1; the prompt's own positions have no advantage. */
+/** Position t of prompt ++ tokens[:-1] predicts token t + 1. The prompt's positions have advantage 0. */
 const toDatum = (prompt: ModelInput.ModelInput, sample: Sampling.SampledTokens, advantage: number) => {
   const modelInput = ModelInput.append(prompt, sample.tokens.subarray(0, -1))
   const start = prompt.length - 1

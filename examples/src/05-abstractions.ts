@@ -1,6 +1,5 @@
-// Tutorial 05: the same with the library's own pieces. An environment is walked through by hand, then a group is rolled out,
-// its advantages and datums looked at, and at last four iterations are trained. The tiny model has learned sums alone: on these
-// word problems it stays near 0.
+// Tutorial 05: the same with the library's abstractions. Steps through an environment by hand, rolls out a group, looks at its advantages
+// and datums, and trains for four iterations. The tiny model has only learned sums, so its reward on these word problems stays near 0.
 import {
   Advantage,
   ChatModel,
@@ -32,11 +31,11 @@ const problems = [
   ["What is 25% of 200?", "50"]
 ] as const
 
-/** Four attempts at a problem. */
+/** A group of four attempts at a problem. */
 const attempts = (model: ChatModel.ChatModel, problem: string, answer: string) =>
   ProblemGroupBuilder.make({ key: problem, size: 4, env: () => MathEnv.make({ model, problem, answer }) })
 
-/** One environment by hand: a response without a stop token is right but not well ended, 1 + 0.1·(0 − 1) = 0.9. */
+/** Steps through one environment by hand. A correct response without a stop token is not well ended: 1 + 0.1·(0 − 1) = 0.9. */
 export const walkThrough = Effect.fnUntraced(function*(model: ChatModel.ChatModel) {
   const env = MathEnv.make({ model, problem: "What is 2 + 3?", answer: "5" })
   const observation = yield* env.initialObservation
@@ -47,7 +46,7 @@ export const walkThrough = Effect.fnUntraced(function*(model: ChatModel.ChatMode
   return { observationLength: observation.input.length, reward: step.reward }
 })
 
-/** One group of four: rewards, advantages, datums. */
+/** The rewards, advantages and datums of one group of four. */
 export const oneGroup = Effect.fnUntraced(function*(model: ChatModel.ChatModel, problem: string, answer: string) {
   const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))
   const policy = Policy.fromSamplingClient(sampler, { maxTokens: 40, seed: 5 })
@@ -64,7 +63,7 @@ export const oneGroup = Effect.fnUntraced(function*(model: ChatModel.ChatModel, 
   return { rewards, advantages, datums: datums.length, keys }
 }, Effect.scoped)
 
-/** Eight problems, two an iteration, four attempts each. */
+/** Trains on eight problems, two per iteration, with four attempts each. */
 export const train = Effect.fnUntraced(function*(model: ChatModel.ChatModel) {
   const learningRate = yield* Hyperparameters.getLr(model.name)
   const group = ([problem, answer]: (typeof problems)[number]) => attempts(model, problem, answer)

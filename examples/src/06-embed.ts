@@ -1,5 +1,5 @@
-// A run is a value: here it is one task of a larger app, which stops it at a goal, bounds its time, survives a backend that is
-// away, and answers how far it is while it goes on.
+// A run is a value. In this example it is one task of a larger app, which stops the run at a goal, limits its time, survives an unavailable
+// backend, and reports its progress.
 import { ChatModel, ProblemGroupBuilder, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { MathEnv } from "@effect-rl/recipes"

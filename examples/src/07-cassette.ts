@@ -1,4 +1,4 @@
-// A cassette: five iterations of learning to add, recorded once through the Tinker API, train again here without server, key or GPU.
+// A cassette: five iterations of learning to add, recorded once through the Tinker API. Replays the training without a server, key or GPU.
 import { ChatModel, Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Preset } from "@effect-rl/engine"
 import { HuggingFace } from "@effect-rl/files"
@@ -13,10 +13,10 @@ const name = "effect-rl/tiny-128"
 
 export const cassette = fileURLToPath(new URL("../cassettes/sums.jsonl", import.meta.url))
 
-/** What the recorded run reported. */
+/** The file with the metrics that the recorded run reported. */
 export const metricsFile = fileURLToPath(new URL("../cassettes/sums.metrics.jsonl", import.meta.url))
 
-/** The same program whether it is recorded, replayed or trained: what answers it is a Layer. */
+/** The program is the same whether it is recorded, replayed or trained: a Layer provides the backend. */
 export const learnSums = (learningRate: number) =>
   Effect.map(ChatModel.resolve(name, { tokenizer: fileURLToPath(Preset.folders.get(name) ?? "") }), (model) => {
     const dataset = Sums.dataset(Sums.boxed, { model, batches: 5, groupsPerBatch: 8, groupSize: 4 })
@@ -26,7 +26,7 @@ export const learnSums = (learningRate: number) =>
     Stream.filter(RunRecord.guards.Updated)
   )
 
-/** The metrics of an iteration, without times. */
+/** The metrics of an iteration without times. */
 export const reported = ({ iteration, metrics }: RunRecord.Updated) => ({
   iteration,
   ...Object.fromEntries(Object.entries(metrics).filter(([name]) => !name.startsWith("time/")))
@@ -38,7 +38,7 @@ const iterations = learnSums(1e-3).pipe(
   )
 )
 
-/** Another learning rate was never recorded: the cassette says so instead of answering something. */
+/** Another learning rate was not recorded, so the cassette fails instead of inventing an answer. */
 const missed = learnSums(2e-3).pipe(
   Stream.runDrain,
   Effect.catchReason(

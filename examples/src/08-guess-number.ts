@@ -1,5 +1,5 @@
-// Several turns: the policy guesses a number, is told whether it was too low or too high, and guesses again. The model is a
-// script that halves what is left, so that the whole loop can be seen at once: what is shown, said and earned.
+// Several turns: the policy guesses a number, is told whether it was too low or too high, and guesses again. The model is a script that
+// halves the remaining range, so the whole loop is visible: prompts, responses and rewards.
 import { ChatModel, Policy, Rollout, Tinker } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
@@ -9,7 +9,7 @@ import { Console, Effect, Layer } from "effect"
 
 const tokenizer = TestTokenizer.characters
 
-/** Guesses in the middle of what the conversation leaves open, sometimes in words that are not understood. */
+/** Guesses the middle of the remaining range. Some answers are words that the environment does not understand. */
 const guess = (conversation: string, seed: number) => {
   const [lowest, highest] = GuessNumberEnv.leftOpen(conversation, GuessNumberEnv.standard.range)
   const middle = Math.floor((lowest + highest) / 2)

@@ -1,5 +1,5 @@
-// A tool: the policy calls a calculator, sees what it answers, and says the number. Half of the members call it, the others
-// guess; three iterations of training see the difference. The model is a script, the training client a small real model.
+// A tool: the policy calls a calculator, reads its answer, and states the number. Half of the members call it, the others guess; three
+// training iterations show the difference. The model is a script, the training client a small real model.
 import { ChatModel, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { Calculation, CalculatorEnv } from "@effect-rl/recipes"
@@ -11,7 +11,7 @@ const tokenizer = TestTokenizer.characters
 const call = (expression: string) =>
   `<tool_call>\n${JSON.stringify({ name: "calculator", arguments: { expression } })}\n</tool_call>`
 
-/** Says what the calculator answered; before that, calls it where the seed is even, and guesses where it is odd. */
+/** Repeats the calculator's answer if there is one. Otherwise calls the calculator if the seed is even, and guesses if it is odd. */
 const respond = (prompt: string, seed: number) => {
   const answer = /<tool_response>\n(.*)\n<\/tool_response>/.exec(prompt)?.[1]
   if (answer !== undefined) return `It is ${answer}.`

@@ -1,5 +1,5 @@
-// Two players, one policy: each member of a group is a side of the same tic-tac-toe match, and what wins for one side loses for
-// the other. The policy is a script that takes any free cell, and now and then one that is taken.
+// Self-play: each member of a group plays one side of the same tic-tac-toe match, and one side's win is the other side's loss. The policy
+// is a script that takes any free cell, and sometimes an occupied one.
 import { ChatModel, Policy, Rollout, SelfPlay, Tinker } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
@@ -10,7 +10,7 @@ import { Array, Console, Effect, Layer, Stream } from "effect"
 
 const tokenizer = TestTokenizer.characters
 
-/** A cell that the newest board shows as free. */
+/** A free cell of the newest board. */
 const move = (prompt: string, seed: number) => {
   const free = [...prompt.matchAll(/Free cells: ([\d, ]+)/g)].at(-1)?.[1]?.split(", ") ?? []
   const draw = Seed.uniform(seed)

@@ -1,5 +1,4 @@
-// Supervised training by hand, on the clients alone: show the model how sums are worked out, with cross entropy and a learning rate
-// that falls along a line.
+// Supervised training by hand, with clients only: train on worked sums with cross entropy and a linearly decreasing learning rate.
 import { ChatModel, Loss, SupervisedDataset, Tinker } from "@effect-rl/core"
 import { Nll } from "@effect-rl/core/program"
 import { Engine } from "@effect-rl/engine"

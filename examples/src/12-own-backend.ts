@@ -1,5 +1,6 @@
-// A backend of one's own, whole: a model whose next letter depends on the letter before it, one table of logits. It keeps the contract of
-// every backend (examples/test/12-own-backend.test.ts), so that any training program runs on it: here, letter by letter, the alphabet.
+// A complete custom backend: a model whose next letter depends only on the previous letter, with one table of logits. It satisfies the
+// contract of every backend (examples/test/12-own-backend.test.ts), so any training program runs on it. In this example it learns the
+// alphabet.
 import {
   Advantage,
   type ChatModel,
@@ -34,7 +35,7 @@ import { Console, Effect, identity, Layer, Stream } from "effect"
 
 export const name = "letters"
 
-/** Token ids are the codes of ASCII. */
+/** Token ids are ASCII codes. */
 const vocabulary = 128
 
 export const tokenizer: Tokenizer.Tokenizer = {
@@ -58,7 +59,7 @@ const capabilities: Capabilities.Capabilities = {
 
 const limits: RequestRules.Limits = { capabilities, vocabulary }
 
-/** `weights[before * vocabulary + next]` is a logit; the others are what Adam keeps beside them. */
+/** Model and optimizer state. `weights[before * vocabulary + next]` is a logit; the other arrays belong to Adam. */
 interface State {
   readonly weights: Float64Array
   readonly first: Float64Array
@@ -94,7 +95,7 @@ const logprobsOf = (weights: Float64Array, prompt: ModelInput.ModelInput) => {
   )
 }
 
-/** Temperature, then the likeliest `topK`, then the fewest whose probability reaches `topP`. */
+/** Applies the temperature, then keeps the `topK` likeliest tokens, then the fewest whose total probability reaches `topP`. */
 const draw = (logprobsV: Float64Array, params: Sampling.SamplingParams, uniform: number) => {
   const { temperature = 1, topK = 0, topP = 1 } = params
   const likeliest = Array.from(logprobsV.keys()).toSorted((a, b) => (logprobsV[b] ?? 0) - (logprobsV[a] ?? 0))
@@ -162,7 +163,7 @@ const makeSampler = Effect.fnUntraced(function*(modelPath: string, weights: Floa
 
 type AnyDatum = Datum.Datum<Datum.Kind>
 
-/** The loss of each datum, and its gradient, which is added to `gradient` where there is one. */
+/** The loss of each datum. Its gradient is added to `gradient`, if given. */
 const pass = (
   weights: Float64Array,
   data: ReadonlyArray<AnyDatum>,
@@ -213,7 +214,7 @@ const step = (state: State, gradient: Float64Array, adam: Required<AdamParams.Ad
   return { state: { weights, first, second, steps }, metrics: { grad_norm: gradNorm } }
 }
 
-/** What `saveState` keeps; a checkpoint for samplers has no optimizer to continue from. */
+/** The contents of a checkpoint. A sampler checkpoint has no optimizer state. */
 interface Saved {
   readonly state: State
   readonly loraRank: number
@@ -351,12 +352,12 @@ const make = Effect.sync(() => {
   })
 })
 
-/** The backend, whose checkpoints live as long as the process. */
+/** The backend. Its checkpoints live as long as the process. */
 export const layer = Layer.effect(Tinker.Tinker, make)
 
 const letters = Array.from("abcdefghijklmnopqrstuvwxy")
 
-/** After a letter, the next one of the alphabet. */
+/** The letter that follows in the alphabet. */
 const nextLetter = (letter: string) =>
   EnvGroupBuilder.make({
     key: letter,
@@ -368,7 +369,7 @@ const nextLetter = (letter: string) =>
       })
   })
 
-/** The mean reward of each iteration; every iteration goes through the whole alphabet. The change of credit is that of example 13. */
+/** The mean reward of each iteration. Every iteration goes through the whole alphabet. Example 13 passes another credit. */
 export const train = Effect.fnUntraced(function*(
   iterations: number,
   change: (credit: Credit.Credit) => Credit.Credit = identity

@@ -1,5 +1,5 @@
-// An algorithm of one's own: rejection sampling with a replay buffer. The members that solve a problem are imitated at once, and again in
-// later iterations, from a buffer that is saved with the checkpoints, so that a resumed run continues exactly.
+// A custom algorithm: rejection sampling with a replay buffer. The members that solve a problem are imitated at once and again in later
+// iterations, from a buffer that is saved with the checkpoints, so a resumed run continues exactly.
 import { type Credit, RunStore } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
 import { StoredDatum, type TrainingData } from "@effect-rl/core/program"
@@ -7,12 +7,15 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect, Schema } from "effect"
 import { layer, train } from "./12-own-backend.ts"
 
-/** The buffer, and what the credit that fills it remembers. */
+/** The buffer, and the memory of the credit that fills it. */
 const Memory = Schema.Struct({ inner: Schema.Json, buffer: Schema.Array(StoredDatum.StoredDatum) })
 
 const imitates = ({ inputs }: TrainingData.TrainingDatum) => inputs.advantages.some((advantage) => advantage > 0)
 
-/** Each iteration trains on `count` datums of the newest `capacity` that the credit rewarded before, drawn by the iteration's number. */
+/**
+ * Each iteration also trains on `count` datums, drawn at random from the newest `capacity` datums that the credit rewarded earlier. The
+ * draw depends on the iteration's number.
+ */
 export const replay =
   ({ capacity, count }: { readonly capacity: number; readonly count: number }) =>
   <E, R>(credit: Credit.Credit<E, R>): Credit.Credit<E, R> => ({

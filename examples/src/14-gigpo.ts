@@ -1,5 +1,5 @@
-// An algorithm of one's own: GiGPO (Feng et al., 2025, arXiv:2505.10978), group-in-group policy optimisation. A turn is credited with how
-// its whole episode compares in its group, and with how what followed it compares with what followed the other turns in the same state.
+// A custom algorithm: GiGPO (Feng et al., 2025, arXiv:2505.10978), group-in-group policy optimisation. A turn's advantage compares its
+// episode with the group's other episodes, plus its return with those of the other turns in the same state.
 import { Advantage, ChatModel, Credit, EnvGroupBuilder, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { GuessNumberEnv } from "@effect-rl/recipes"
@@ -7,14 +7,14 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Array, Console, Effect, Option, Stream } from "effect"
 
-/** Differences from the mean, in standard deviations; zeros where all values are equal. */
+/** Differences from the mean in standard deviations; zeros if all values are equal. */
 const normalized = (values: ReadonlyArray<number>) => {
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length
   const deviation = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length)
   return values.map((value) => deviation === 0 ? 0 : (value - mean) / deviation)
 }
 
-/** A = A(episode) + weight·A(turn); the turn's return is Σₖ γᵏ·r[t+k], compared among the group's turns of equal `state`. */
+/** A = A(episode) + weight·A(turn). The turn's return is Σₖ γᵏ·r[t+k], compared among the group's turns with the same `state`. */
 export const gigpo = ({ gamma = 0.95, weight = 1 } = {}) =>
   Advantage.perToken("gigpo", ({ group: { members, rewardsG } }) => {
     const finished = members.flatMap((member, index) => Option.isSome(member) ? [{ index, ...member.value }] : [])
@@ -37,7 +37,7 @@ export const gigpo = ({ gamma = 0.95, weight = 1 } = {}) =>
     return (member, turn) => advantages.get(`${member}/${turn}`) ?? 0
   }, { gamma, weight })
 
-/** Eight attempts at each of eight numbers an iteration. */
+/** Trains with eight attempts at each of eight numbers per iteration. */
 export const train = Effect.fnUntraced(function*(iterations: number) {
   const model = yield* ChatModel.resolve("effect-rl/tiny-tasks")
   const env = (answer: number) => Effect.sync(() => GuessNumberEnv.make(model, answer, { range: 16, maxTurns: 5 }))

@@ -1,5 +1,5 @@
-// An agent that exists already, a loop over the `openai` client, is trained as it is: its requests are the turns of an episode, and
-// whether its answer is right is the reward.
+// Trains an existing agent without changing it, a loop over the `openai` client. Its requests are the turns of an episode, and the
+// correctness of its answer is the reward.
 import { AgentEnv } from "@effect-rl/agent"
 import { ChatModel, EnvGroupBuilder, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"

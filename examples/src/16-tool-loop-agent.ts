@@ -1,4 +1,4 @@
-// A ToolLoopAgent of AI SDK 7 is trained as it is: its provider is given the session's address, key and fetch.
+// Trains a ToolLoopAgent of AI SDK 7 without changing it: its provider gets the session's address, key and fetch.
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { isStepCount, jsonSchema, tool, ToolLoopAgent } from "ai"
 import { calculate, calculator } from "../agents/calculator.ts"

@@ -1,4 +1,4 @@
-// An agent of OpenAI Agents is trained as it is: its runner gets a client with the session's address, key and fetch.
+// Trains an agent of OpenAI Agents without changing it: its runner gets a client with the session's address, key and fetch.
 import { Agent, MaxTurnsExceededError, ModelBehaviorError, OpenAIProvider, Runner, tool } from "@openai/agents"
 import OpenAI from "openai"
 import { calculate, calculator } from "../agents/calculator.ts"
@@ -13,7 +13,7 @@ const calculatorTool = tool({
 
 const agent = new Agent({ name: "calculator", tools: [calculatorTool] })
 
-/** What the model may do wrong, of which its reward tells it. */
+/** Errors that the model caused. They are not failures of the agent, because the reward covers them. */
 const isOfTheModel = (error: unknown) => error instanceof MaxTurnsExceededError || error instanceof ModelBehaviorError
 
 export const answer: Training.Answer = async ({ apiKey, baseUrl: baseURL, fetch, signal }, model, question) => {

@@ -1,4 +1,4 @@
-// A graph of LangGraph.js is trained as it is: its model gets the session's address, key and fetch.
+// Trains a LangGraph.js graph without changing it: its model gets the session's address, key and fetch.
 import { tool } from "@langchain/core/tools"
 import { GraphRecursionError } from "@langchain/langgraph"
 import { createReactAgent } from "@langchain/langgraph/prebuilt"

@@ -1,18 +1,18 @@
-// A renderer of one's own, to copy for a family of models that has none yet: here the format of Phi-4-mini,
-// `<|user|>2 + 2?<|end|><|assistant|>4<|end|>`. Its tests check it by the laws of every renderer.
+// A custom renderer, to copy for a model family that has none yet. It writes the format of Phi-4-mini: `<|user|>2 +
+// 2?<|end|><|assistant|>4<|end|>`. Its tests check the laws that every renderer must satisfy.
 import { ChatModel, Message } from "@effect-rl/core"
 import { ChatTemplate, Renderer, TemplateRenderer, type Tokenizer } from "@effect-rl/core/renderers"
 import { Effect } from "effect"
 
 const name = "phi4_mini"
 
-/** The id of a mark. A tokenizer of another family does not have it. */
+/** The id of a mark. Fails if the tokenizer belongs to another family and does not have the mark. */
 const markOf = (tokenizer: Tokenizer.Tokenizer, mark: string) =>
   Effect.fromNullishOr(tokenizer.specialToken(mark)).pipe(
     Effect.mapError(() => new Renderer.RendererError({ renderer: name, detail: `the tokenizer has no ${mark}` }))
   )
 
-/** Text only; a family that calls tools writes `message.toolCalls` too, and reads them in `parse`. */
+/** Supports text only. A family with tool calls would also write `message.toolCalls` and parse them in `parse`. */
 export const phi4Mini = Effect.fnUntraced(function*(tokenizer: Tokenizer.Tokenizer) {
   const end = yield* markOf(tokenizer, "<|end|>")
   const headers = new Map([
@@ -35,7 +35,7 @@ export const phi4Mini = Effect.fnUntraced(function*(tokenizer: Tokenizer.Tokeniz
       const text = yield* ChatTemplate.onlyText(name, message)
       return {
         header: yield* header(message.role),
-        // Text that spells a mark stays text.
+        // Text that spells a mark is encoded as text, not as the mark.
         output: [tokenizer.encode(text, { splitSpecialTokens: true }), Int32Array.of(end)]
       }
     }),
@@ -53,5 +53,5 @@ export const phi4Mini = Effect.fnUntraced(function*(tokenizer: Tokenizer.Tokeniz
   })
 })
 
-/** Where a model of the family is named, its renderer comes with it. */
+/** Loads a model of the family with its renderer. */
 export const model = (folder: string) => ChatModel.resolve(folder, { renderer: phi4Mini })

@@ -1,4 +1,4 @@
-// A test swaps the Layer: the program of example 04, unchanged, on a backend that answers as it is told.
+// Runs the unchanged program of example 04 on a scripted backend, by replacing the Layer.
 import { Call, LeakAudit, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Array, Effect, Layer } from "effect"
@@ -11,7 +11,7 @@ const sumIn = (prompt: string) => {
   return Number(a) + Number(b)
 }
 
-/** Answers each prompt with what `answer` says to its sum and to the sample's place in the group. */
+/** Answers each prompt with `answer`, given its sum and the sample's index in the group. */
 const backend = (answer: (sum: number, member: number) => number) => {
   const sample = Script.reply(
     tokenizer,
@@ -40,7 +40,7 @@ describe("04-first-rl on a scripted backend", () => {
       assert.deepStrictEqual(LeakAudit.live(yield* LeakAudit.LeakAudit.use(({ counts }) => counts)), {})
     }).pipe(Effect.provide(backend((sum, member) => member < 2 ? sum : sum + 1))))
 
-  it.effect("takes no step where all answers are equally good", () =>
+  it.effect("takes no step if all answers are equally good", () =>
     Effect.gen(function*() {
       yield* program
       assert.deepStrictEqual(yield* trained, [

@@ -1,4 +1,4 @@
-// The numbers of tutorial 05, with the vocabulary it was written with and a backend that says what its model said.
+// Reproduces the numbers of tutorial 05, with its vocabulary and a backend that repeats its model's answers.
 import { ChatModel, RunStore } from "@effect-rl/core"
 import { Tokenizer } from "@effect-rl/core/renderers"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
@@ -25,7 +25,7 @@ const tokenizers = (file: string) =>
     (tokenizer) => TestTokenizer.layer(tokenizer)
   ))
 
-/** The first of each group is wrong, the others are right; none ends with a stop token. */
+/** The first member of each group is wrong, the others are correct. None ends with a stop token. */
 const backend = Layer.unwrap(Effect.map(Tokenizer.Tokenizers.use(({ load }) => load(name)), (loaded) => {
   const tokenizer = { ...loaded, vocabulary: 151_936 }
   const sample = Script.reply(
@@ -38,7 +38,7 @@ const backend = Layer.unwrap(Effect.map(Tokenizer.Tokenizers.use(({ load }) => l
 
 const tutorial = (file: string) =>
   layer(tokenizers(file))("05-abstractions", (it) => {
-    it.effect("sees 27 tokens and earns 0.9 for a right answer without a stop", () =>
+    it.effect("reads 27 prompt tokens and rewards a correct answer without a stop with 0.9", () =>
       Effect.gen(function*() {
         const model = yield* ChatModel.resolve(name)
         assert.strictEqual(model.renderer.name, "qwen3_5")

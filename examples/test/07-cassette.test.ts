@@ -1,4 +1,4 @@
-// The recording replays to the numbers that the recorded run reported, whatever else the program reports by now.
+// The recording replays to the recorded run's metrics. Metrics that were added later are ignored.
 import { RunStore } from "@effect-rl/core"
 import { HuggingFace } from "@effect-rl/files"
 import { Cassette } from "@effect-rl/tinker"
@@ -10,7 +10,7 @@ import { cassette, learnSums, metricsFile, reported } from "../src/07-cassette.t
 const Step = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite))
 
 layer(HuggingFace.layer.pipe(Layer.provideMerge(NodeServices.layer)))("07-cassette", (it) => {
-  it.effect("trains again with the metrics it was recorded with", () =>
+  it.effect("replays the training with the recorded metrics", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const lines = (yield* fs.readFileString(metricsFile)).trimEnd().split("\n")
@@ -20,7 +20,7 @@ layer(HuggingFace.layer.pipe(Layer.provideMerge(NodeServices.layer)))("07-casset
       for (const [index, step] of steps.entries()) assert.deepInclude(reported(step), { ...recorded[index] })
     }).pipe(Effect.provide([Cassette.layer(cassette), RunStore.RunStore.layerMemory])))
 
-  it.effect("is small enough to be kept", () =>
+  it.effect("is small enough to be committed", () =>
     Effect.gen(function*() {
       const { size } = yield* FileSystem.FileSystem.use((fs) => fs.stat(cassette))
       assert.isBelow(Number(size), 400_000)

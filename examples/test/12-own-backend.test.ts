@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { layer, name, tokenizer, train } from "../src/12-own-backend.ts"
 
-describe("12-own-backend keeps the contract", () => {
+describe("12-own-backend satisfies the backend contract", () => {
   for (const { check, name: rule } of Contract.contract({ baseModel: name, tokenizer })) {
     it.effect(rule, () => Effect.provide(check, layer))
   }

@@ -4,20 +4,20 @@ import { Effect, Layer } from "effect"
 import { layer, train } from "../src/12-own-backend.ts"
 import { replay } from "../src/13-replay.ts"
 
-/** A backend and a store of their own for each program. */
+/** A separate backend and record store for each program. */
 const fresh = Effect.provide(Layer.mergeAll(layer, RunStore.RunStore.layerMemory), { local: true })
 
 const replaying = replay({ capacity: 400, count: 100 })
 
 describe("13-replay", () => {
-  it.effect("learns from what was right before as well", () =>
+  it.effect("also trains on earlier correct answers", () =>
     Effect.gen(function*() {
       const rewards = yield* fresh(train(20, replaying))
       assert.isBelow(rewards[0] ?? NaN, 0.05)
       assert.isAbove(rewards.at(-1) ?? NaN, 0.8)
     }))
 
-  it.effect("continues with the buffer of the run that it resumes", () =>
+  it.effect("continues with the buffer of the resumed run", () =>
     Effect.gen(function*() {
       const whole = yield* fresh(train(8, replaying))
       const resumed = yield* fresh(Effect.andThen(train(4, replaying), train(8, replaying)))

@@ -9,7 +9,7 @@ import { gigpo } from "../src/14-gigpo.ts"
 
 const tokenizer = TestTokenizer.characters
 
-/** Each member's guesses; 9 is right. */
+/** Each member's guesses; 9 is correct. */
 const guesses = [[7, 9], [7, 12, 9], [12, 3, 5]]
 
 const policy: Policy.Policy = {
@@ -32,13 +32,14 @@ const played = Effect.gen(function*() {
 })
 
 describe("14-gigpo", () => {
-  it.effect("adds how a turn compares in its state to how its episode compares in the group", () =>
+  it.effect("adds a turn's advantage within its state to its episode's advantage within the group", () =>
     Effect.gen(function*() {
       const [group] = Signal.informative([yield* played])
       const advantageOf = group === undefined ? () => NaN : gigpo().ofTokens?.(group) ?? (() => NaN)
-      // Rewards 1, 1, 0 of the episodes, in standard deviations.
+      // Normalised rewards of the episodes: 1, 1, 0.
       const episodes = [Math.SQRT1_2, Math.SQRT1_2, -Math.SQRT2]
-      // Returns of the first turns 0.95, 0.9025, 0; of the turns in which 8 to 15 were open 1, 0.95; other states occur once.
+      // The returns of the first turns are 0.95, 0.9025, 0; those of the turns in which 8 to 15 were open are 1, 0.95. Other states occur
+      // once.
       const turns = [[0.7608, 1], [0.6521, -1, 0], [-1.4128, 0, 0]]
       turns.forEach((expected, member) =>
         expected.forEach((ofTurn, turn) =>

@@ -11,7 +11,7 @@ const tokenizer = TestTokenizer.make({
   pieces: TestTokenizer.characterPieces
 })
 
-describe("19-own-renderer keeps the laws", () => {
+describe("19-own-renderer satisfies the renderer laws", () => {
   for (const { check, name } of RendererLaws.rendererLaws(Effect.runSync(phi4Mini(tokenizer)), tokenizer)) {
     it.effect(name, () => check)
   }

@@ -1,4 +1,4 @@
-// Every example runs as a user would run it, in a folder of its own, and does what it is there to show.
+// Runs every example as a user would, in a separate folder, and checks that it shows what it should.
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Path, Stream } from "effect"
@@ -17,13 +17,13 @@ const run = Effect.fnUntraced(function*(example: string) {
   return lines
 }, Effect.scoped)
 
-/** What the pattern's first group finds in each line that has it. */
+/** The first capture group of the pattern, for each line that matches. */
 const found = (lines: ReadonlyArray<string>, pattern: RegExp) =>
   lines.flatMap((line) => pattern.exec(line)?.[1] ?? []).map(Number)
 
 const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
 
-/** What the agents print that learn to use a calculator. */
+/** Checks the output of agents that learn to use a calculator. */
 const learned = (lines: ReadonlyArray<string>) => {
   const rewards = found(lines, /^iteration \d+: reward ([\d.]+)$/)
   assert.strictEqual(rewards.length, 10)
@@ -102,7 +102,7 @@ const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => vo
   "16-tool-loop-agent.ts": learned,
   "17-openai-agents.ts": learned,
   "18-langgraph.ts": learned,
-  // A module to copy, without a program: 19-own-renderer.test.ts tests it.
+  // A module to copy, without a program. 19-own-renderer.test.ts tests it.
   "19-own-renderer.ts": (lines) => assert.deepStrictEqual(lines, [])
 }
 

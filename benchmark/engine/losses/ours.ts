@@ -1,6 +1,6 @@
 /**
- * The time of a training step by the graph of each loss, as a multiple of a step by the importance sampling that the engine knows by
- * name. The arguments name the model and the file of its groups.
+ * The time of a training step with each loss as a graph, relative to a step with the engine's built-in importance sampling. The arguments
+ * name the model and the file of its groups.
  */
 import { Loss, PolicyLoss, Tinker } from "@effect-rl/core"
 import { LossGraphPass, type TrainingClient } from "@effect-rl/core/backend"
@@ -18,7 +18,7 @@ type Client = TrainingClient.TrainingClient
 type Pass = ReturnType<Client["forwardBackward"]>
 type Data<X extends LossExpression.Extras> = Parameters<typeof LossGraphPass.fromExamples<X>>[0]
 
-/** Everything that a run does for each step, from the data on. */
+/** The work that a run does for each step, starting from the data. */
 const pass = <X extends LossExpression.Extras>(
   client: Client,
   data: Data<X>,
@@ -26,7 +26,7 @@ const pass = <X extends LossExpression.Extras>(
 ): Pass =>
   Effect.suspend(() => LossGraphPass.submit(client, LossGraphPass.fromExamples(data, expression), expression.graph))
 
-/** Some losses read the log-probabilities of a proximal policy too, which are the sampler's here. */
+/** Some losses also read a proximal policy's log-probabilities; here the sampler's are used for them. */
 const graphs = (client: Client, data: Data<{}>): Readonly<Record<string, Pass>> => {
   const proximal = Array.map(data, (datum) => ({ ...datum, extras: { proximalLogprobs: datum.inputs.logprobs } }))
   return {

@@ -1,6 +1,6 @@
-/** What both sample: token ids that mean nothing, so that no tokenizer takes part. */
+/** The prompts of both contestants: arbitrary token ids, so no tokenizer is involved. */
 
-/** Sequences sampled at the same time. */
+/** Number of sequences sampled concurrently. */
 export const count = 16
 export const newTokens = 32
 

@@ -1,6 +1,6 @@
 /**
- * Prints how many tokens per second llama.cpp samples; the first argument names the model's file, the second the folder whose
- * `node_modules` has node-llama-cpp.
+ * Prints how many tokens per second llama.cpp samples. The first argument names the model file, the second the folder whose `node_modules`
+ * contains node-llama-cpp.
  */
 import { createRequire } from "node:module"
 import { availableParallelism } from "node:os"
@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import * as Prompts from "./Prompts.ts"
 
-/** What is used of node-llama-cpp. */
+/** The part of node-llama-cpp that is used here. */
 interface Module {
   readonly getLlama: (options: object) => Promise<{
     readonly loadModel: (options: object) => Promise<{

@@ -1,4 +1,4 @@
-/** Prints how many tokens per second the engine samples; the first argument names the model's file. */
+/** Prints how many tokens per second the engine samples. The first argument names the model file. */
 import { Tinker } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { Array, Clock, Effect } from "effect"

@@ -29,14 +29,14 @@ type Conversation = SupervisedDataset.Conversation
 
 const question = ([a, b]: readonly [number, number]) => Message.user(MathEnv.question(`What is ${a} + ${b}?`))
 
-/** Some of the pairs that are not held out. */
+/** A sample of the pairs that are not held out. */
 const pairs = (seed: number) =>
   Array.from(
     Seed.permutation(trainingPairs.length, seed).subarray(0, examples),
     (at) => trainingPairs[at] ?? [0, 0] as const
   )
 
-/** A sampler of a checkpoint. */
+/** A sampling client of a checkpoint. */
 export const sampler = (modelPath: string) => Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
 
 export interface Saved {
@@ -49,7 +49,7 @@ const saved = (records: ReadonlyArray<RunRecord.RunRecord>): Saved => {
   return { statePath, samplerPath: samplerPath ?? "" }
 }
 
-/** Questions with what the teacher answers to them. */
+/** Questions with the teacher's answers. */
 const answered = Effect.fnUntraced(
   function*(name: string, modelPath: string, seed: number) {
     const model = yield* ChatModel.resolve(name)
@@ -73,7 +73,7 @@ interface Imitation {
   readonly teacher?: TopK.Teacher
 }
 
-/** The records of a student that imitates conversations. */
+/** The records of a student trained on conversations. */
 const imitate = Effect.fnUntraced(
   function*(rows: ReadonlyArray<Conversation>, { learningRate, seed, ...soft }: Imitation) {
     const model = yield* ChatModel.resolve(Sums.model)
@@ -110,7 +110,7 @@ const onPolicy = { iterations: 60, groupsPerBatch: 64, groupSize: 2, schedule: "
 const figure = { seeds: Sums.seeds, score: "right answers", control: "learning rate 10⁻¹²" }
 const still = { learningRate: 1e-12, iterations: 10 }
 
-/** A run, and the same run that learns next to nothing. */
+/** A run, and a control with a learning rate close to 0. */
 const row = <E, R>(
   title: string,
   run: (seed: number, settings: { readonly learningRate: number }) => Effect.Effect<Kept.Outcome, E, R>,
@@ -121,11 +121,11 @@ const row = <E, R>(
   control: (seed: number) => run(seed, still)
 })
 
-/** A model trained on worked sums, when it is first asked for. */
+/** A model trained on worked sums when it is first requested. */
 export const trained = (model: string) =>
   Effect.cached(Effect.map(RecipeRun.train(Recipes.supervised, { model }), saved))
 
-/** What the student says, each token as likely as the teacher finds it, and with the task's rewards beside that. */
+/** On-policy distillation of the student's answers, without and with the task's rewards. */
 export const figures = <E, R>(teacher: Effect.Effect<Saved, E, R>) => {
   const taught = (estimator?: Advantage.Estimator) =>
     Effect.fnUntraced(function*(seed: number, settings: object) {

@@ -1,4 +1,4 @@
-/** Figures of training on examples: supervised training and preferences, as the recipes do it. */
+/** Figures of training on examples: supervised training and preferences, as in the recipes. */
 import { RunRecord } from "@effect-rl/core"
 import { PairLoss } from "@effect-rl/core/program"
 import { type Recipe, Recipes } from "@effect-rl/recipes"
@@ -7,7 +7,7 @@ import type * as Kept from "../Kept.ts"
 import * as RecipeRun from "../RecipeRun.ts"
 import * as Sums from "../Sums.ts"
 
-/** What was measured last under a name, of those that are there. */
+/** The last measured value of a metric, if there is any. */
 export const evaluated = (records: ReadonlyArray<RunRecord.RunRecord>, metric: string) =>
   records.filter(RunRecord.guards.Evaluated).flatMap(({ metrics }) => metrics[metric] ?? [])
 
@@ -21,7 +21,7 @@ const outcomeOf = (curve: string, score: string) => (records: ReadonlyArray<RunR
   }
 }
 
-/** The recipe as it is; the control learns next to nothing. */
+/** The recipe as it is, and a control with a learning rate close to 0. */
 const row = <E, R>(recipe: Recipe.Recipe<E, R>, curve: string, score: string) => ({
   title: recipe.name,
   measure: (seed: number) => Effect.map(RecipeRun.train(recipe, { seed }), outcomeOf(curve, score)),
@@ -59,7 +59,7 @@ const relative = (loss: PairLoss.Name, learningRate: number) => {
   }
 }
 
-/** The losses that are relatives of DPO's. Those of means over tokens have smaller gradients. */
+/** Preference losses related to DPO's. Those with means over tokens have smaller gradients. */
 export const preferenceLosses = {
   ...figure,
   name: "preference-losses",

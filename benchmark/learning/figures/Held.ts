@@ -1,4 +1,4 @@
-/** Figures of what reinforcement learning on sums is held to beside the reward: short answers, or a policy near the base model. */
+/** Figures of reinforcement learning on sums with a constraint beside the reward: short answers, or a policy close to the base model. */
 import { Credit, Tinker } from "@effect-rl/core"
 import type { SamplingClient } from "@effect-rl/core/backend"
 import { GroupResult, Signal } from "@effect-rl/core/program"
@@ -18,7 +18,7 @@ const outcomeOf = (name: string) => ({ correct, updates }: Sums.Outcome): Kept.O
   }
 }
 
-/** A run with these settings, beside one that is not held. */
+/** A run with these settings, and a control without the constraint. */
 const row = (title: string, name: string, settings: object, free: object) => ({
   title,
   measure: (seed: number) => Effect.map(Sums.trainOne(settings, seed), outcomeOf(name)),
@@ -29,16 +29,16 @@ const divergence = "kl_policy_base"
 
 type Penalty = (reference: SamplingClient.SamplingClient) => Sums.Change
 
-/** A run whose credit is changed by what compares with the base model. */
+/** A run whose credit includes a comparison with the base model. */
 const compared = Effect.fnUntraced(function*(settings: object, seed: number, penalty: Penalty) {
   const reference = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: Sums.model }))
   return yield* Effect.map(Sums.trainOne(settings, seed, penalty(reference)), outcomeOf(divergence))
 }, Effect.scoped)
 
-/** Measures the divergence on all groups, and adds nothing. */
+/** Measures the divergence on all groups without a penalty. */
 const measured: Penalty = (reference) => Credit.klPenalty({ reference, coefficient: 0 })
 
-/** The penalty on groups whose rewards differ alone; the divergence is that on all groups. */
+/** The penalty only on groups with different rewards, and the divergence on all groups. */
 const onDifferent = (coefficient: number): Penalty => (reference) => (credit, seed) => {
   const penalized = Credit.klPenalty({ reference, coefficient })(credit)
   return measured(reference)({

@@ -1,4 +1,4 @@
-/** Figures of a student that learns to do without instructions what its teacher does with them. */
+/** Figures of prompt distillation: a student learns to follow instructions that only its teacher sees. */
 import {
   ChatModel,
   Credit,
@@ -28,7 +28,7 @@ const maxTokens = 32
 const epochs = 3
 const groupsPerBatch = 32
 
-/** The teacher is asked for JSON; the student for a list. */
+/** The teacher is asked for JSON, the student only for a list. */
 const [json] = Format.formats
 type Words = ReadonlyArray<string>
 const told = (words: Words) => json === undefined ? "" : Format.question({ ...json, words })
@@ -41,7 +41,7 @@ const iterations = epochs * Math.ceil(trained.length / groupsPerBatch)
 
 type Question = (words: Words) => string
 
-/** A list that is right where it is JSON, which was not asked for. */
+/** An answer is correct if it is the list as JSON, which the prompt does not ask for. */
 const group = (model: ChatModel.ChatModel, size: number) => (words: Words) =>
   ProblemGroupBuilder.make({
     key: words.join(),
@@ -55,7 +55,7 @@ const group = (model: ChatModel.ChatModel, size: number) => (words: Words) =>
       })
   })
 
-/** The policy that knows formats, from which the student begins and which teaches it. */
+/** The policy that knows the formats. It is both the student's starting point and the teacher. */
 interface Teacher {
   readonly model: ChatModel.ChatModel
   readonly statePath: string
@@ -71,7 +71,7 @@ const teacher = Effect.gen(function*() {
   return teacher
 })
 
-/** A student's run, evaluated five times. */
+/** The start of a student's run, which is evaluated five times. */
 const begun = ({ model, statePath }: Teacher, seed: number) => ({
   model,
   loadCheckpointPath: statePath,
@@ -82,7 +82,7 @@ const begun = ({ model, statePath }: Teacher, seed: number) => ({
   }
 })
 
-/** What the student writes, each token as likely as the teacher finds it after its own question. */
+/** On-policy distillation: the student answers, and the teacher scores the tokens after its own question. */
 const onPolicy = (teacher: Teacher, question: Question, seed: number) => {
   const { client, model } = teacher
   const prompt = {
@@ -97,7 +97,7 @@ const onPolicy = (teacher: Teacher, question: Question, seed: number) => {
   })
 }
 
-/** What the teacher answers to its own question, imitated after the student's. */
+/** Off-policy distillation: the student imitates the teacher's answers after its own question. */
 const offPolicy = (teacher: Teacher, question: Question, seed: number) => {
   const { client, model } = teacher
   const { respond } = MessagePolicy.fromSamplingClient(client, { model, maxTokens, temperature: 1, seed })

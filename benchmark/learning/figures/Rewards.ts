@@ -1,4 +1,4 @@
-/** Figures of reinforcement learning on sums: the reward of each iteration, and the right answers to held-out problems afterwards. */
+/** Figures of reinforcement learning on sums: the reward of each iteration, and the correct answers to held-out problems afterwards. */
 import { Advantage, Credit } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
 import { Effect } from "effect"
@@ -7,7 +7,7 @@ import * as Controls from "../Controls.ts"
 import type * as Kept from "../Kept.ts"
 import * as Sums from "../Sums.ts"
 
-/** What is shown of the iterations of a run, and what is said of it beside the score. */
+/** The curve of a run, and the numbers shown beside the score. */
 interface Shown {
   readonly curve: (updated: Sums.Outcome["updates"][number]) => number
   readonly besides?: (outcome: Sums.Outcome) => Readonly<Record<string, number>>
@@ -23,7 +23,7 @@ const outcomeOf = ({ besides = () => ({}), curve }: Shown) => (outcome: Sums.Out
 
 const same: Sums.Change = (credit) => credit
 
-/** A run with these settings and this credit; the control is the same run with rewards shuffled in each group. */
+/** A run with these settings and this credit. Its control has the rewards shuffled within each group. */
 export const row = (title: string, settings: object, change: Sums.Change = same, shown = rewards) => ({
   title,
   measure: (seed: number) => Effect.map(Sums.trainOne(settings, seed, change), outcomeOf(shown)),
@@ -47,7 +47,7 @@ const halves = Advantage.hierarchical("halves", (member) => member < Sums.usual.
 
 const parts = Advantage.decoupled({ correct: 1, format: 0.1 })
 
-/** Its rewards are not read, so that what it makes of their parts is shuffled in their place. */
+/** The control of an estimator that reads reward parts instead of rewards: its advantages are shuffled. */
 const shuffledParts = Advantage.make("shuffled", (informative) => {
   const advantagesG = parts.of(informative)
   const order = Seed.permutation(advantagesG.length, Seed.derive(0, informative.group.key))

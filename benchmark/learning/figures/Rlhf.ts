@@ -1,4 +1,4 @@
-/** The three stages of the recipe rlhf, on seeds that its settings were not chosen by. */
+/** The three stages of the recipe rlhf, on seeds that were not used to choose its settings. */
 import { ChatModel, RunRecord, RunStore, Tinker } from "@effect-rl/core"
 import type { SamplingClient } from "@effect-rl/core/backend"
 import type { Proportion } from "@effect-rl/core/evaluation"
@@ -16,7 +16,7 @@ interface Trained {
 
 type Of = (stage: string) => Pipeline.Checkpoint
 
-/** How many evaluations a stage is shown by, which change nothing of what it learns. */
+/** The number of evaluations in each stage. They do not affect training. */
 const evaluations = 4
 
 const train = Effect.fnUntraced(
@@ -36,7 +36,7 @@ const train = Effect.fnUntraced(
   Effect.provide(RunStore.RunStore.layerMemory, { local: true })
 )
 
-/** Says B where the judge said A, and A where it said B. */
+/** A judge that answers B instead of A, and A instead of B. */
 const contrary = (client: SamplingClient.SamplingClient, swap: ReadonlyMap<number, number>) => ({
   ...client,
   sample: (request: Parameters<typeof client.sample>[0]) =>
@@ -49,7 +49,7 @@ const contrary = (client: SamplingClient.SamplingClient, swap: ReadonlyMap<numbe
     }))
 })
 
-/** A backend whose clients of this checkpoint are contrary. */
+/** A backend that reverses the verdicts of this checkpoint. */
 const withContraryJudge = (judge: string, model: ChatModel.ChatModel) =>
   Layer.effect(
     Tinker.Tinker,
@@ -74,7 +74,7 @@ interface Stages {
 
 const still = { learningRate: 1e-12 }
 
-/** All stages with one seed. The first two are controlled by learning next to nothing, the third by a judge turned around. */
+/** All stages with one seed. The controls of the first two have a learning rate close to 0; that of the third has a reversed judge. */
 const trainAll = Effect.fnUntraced(function*(seed: number) {
   const { model, stages } = yield* Recipes.rlhf.configure({ seed })
   const measured = new Map<string, Trained>()
@@ -94,7 +94,7 @@ const trainAll = Effect.fnUntraced(function*(seed: number) {
   return all
 })
 
-/** Of right answers to 512 sums, or of right verdicts on 256 comparisons. */
+/** The share of correct answers to 512 sums, or of correct verdicts on 256 comparisons. */
 const outcomeOf = (stage: string, trained: ReadonlyMap<string, Trained>): Kept.Outcome => {
   const shares = (trained.get(stage)?.scores ?? []).map(({ value }) => value)
   const trials = stage === "preference-model" ? 256 : 512

@@ -1,4 +1,4 @@
-/** The figure of credit by tag: every second problem of a batch has a credit of its own. */
+/** The figure of credit by tag: every second problem of a batch has another credit. */
 import { Advantage, Credit, type InvalidOption, RLDataset, Tinker, type TinkerError } from "@effect-rl/core"
 import type { SamplingClient } from "@effect-rl/core/backend"
 import { Effect } from "effect"
@@ -17,7 +17,7 @@ const settings = { iterations: 40, groupsPerBatch: 64, groupSize: 2, schedule: "
 
 type AnyCredit = Credit.Credit<InvalidOption.InvalidOption | TinkerError.TinkerError>
 
-/** Rewards and right answers of a student with a teacher for the problems of the first tag, and a credit for those of the second. */
+/** The rewards and correct answers of a student, with a teacher for problems with the first tag and a credit for those with the second. */
 const taught = Effect.fnUntraced(function*(seed: number, teacher: SamplingClient.SamplingClient, second: AnyCredit) {
   const credit = Credit.byTag({ first: Credit.distill({ teacher }), second })
   const { correct, updates } = yield* Sums.trainOne(settings, seed, () => credit, tag)
@@ -32,7 +32,7 @@ const taught = Effect.fnUntraced(function*(seed: number, teacher: SamplingClient
 
 const relative = Credit.groupRelative(Advantage.centered)
 
-/** The student itself, from which there is nothing to learn. */
+/** The student as its own teacher, from which it can learn nothing. */
 const student = Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: Sums.model }))
 
 export const figure = <E, R>(teacher: Effect.Effect<Distillation.Saved, E, R>) =>

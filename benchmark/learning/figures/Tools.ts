@@ -1,4 +1,4 @@
-/** Figures of an agent that calls a tool: the reward, and what it learns of the tool's answers beside it. */
+/** Figures of an agent that calls a tool: the reward, and how well it learns to predict the tool's answers. */
 import { Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Recipes } from "@effect-rl/recipes"
 import { Effect, Stream } from "effect"
@@ -7,7 +7,7 @@ import type * as Kept from "../Kept.ts"
 import * as RecipeRun from "../RecipeRun.ts"
 import * as Sums from "../Sums.ts"
 
-/** Of the recipe's evaluation. */
+/** Number of trials in the recipe's evaluation. */
 const trials = 256
 
 const train = Effect.fnUntraced(function*(settings: object, seed: number, shuffled: boolean) {

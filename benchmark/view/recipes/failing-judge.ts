@@ -1,4 +1,4 @@
-/** A judge that raises at its 331st call. */
+/** A judge that throws at its 331st call. */
 import { Effect } from "effect"
 import { JudgeDown } from "../../verdicts/Plans.ts"
 import * as Sums from "./sums.ts"

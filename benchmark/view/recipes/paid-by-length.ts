@@ -1,4 +1,4 @@
-/** A grader that pays for length. */
+/** A grader that rewards length. */
 import * as Sums from "./sums.ts"
 
 export default Sums.graded(

@@ -1,13 +1,13 @@
-/** Sums as `train arithmetic` asks for them, with another grader while training; held-out answers are graded rightly. */
+/** The sums of `train arithmetic` with another grader during training. Held-out answers are graded correctly. */
 import { Evaluator, ProblemGroupBuilder } from "@effect-rl/core"
 import { Recipe, Sums, TrainingSettings } from "@effect-rl/recipes"
 import { Schema } from "effect"
 import * as Plans from "../../verdicts/Plans.ts"
 
-/** Held-out problems of an evaluation. */
+/** Number of held-out problems in an evaluation. */
 const problems = 256
 
-/** The recipe of a grader, which is made anew for each run. */
+/** The recipe with the given grader, which is created again for each run. */
 export const graded = (name: string, description: string, grader: () => Plans.Grader) =>
   Recipe.make({
     name,
