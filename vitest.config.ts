@@ -15,15 +15,15 @@ const isAll = process.env["EFFECT_RL_TESTS"] === "all" || process.env["EFFECT_RL
 const isSlowAsked = isAll || process.argv.some((argument) => argument.includes(".slow.test"))
 
 /**
- * First the quick tests, which share a process; then the slow ones, each file in a process of its own: where one ends by a signal, its
- * file alone fails, and what a file leaves behind, such as threads that are still ending, does not meet the next.
+ * Runs the quick tests first, in shared processes, then the slow ones, each file in a separate process. If such a process is killed, only
+ * its file fails, and leftovers such as ending threads do not affect the next file.
  */
 const projects: Array<TestProjectInlineConfiguration> = [
   { extends: true, test: { name: "quick", include, exclude: [...exclude, ...slow], sequence: { groupOrder: 1 } } },
   { extends: true, test: { name: "slow", include: slow, exclude, isolate: true, sequence: { groupOrder: 2 } } }
 ]
 
-/** The slow files that take longest. */
+/** The slowest files. */
 const longest = [
   "examples.slow",
   "kill/Kill.slow",
@@ -35,7 +35,7 @@ const longest = [
   "damage/Damage.slow"
 ]
 
-/** Begins with the longest, of which none is then left over when all others have ended. Vitest alone knows them after a first run. */
+/** Starts the slowest files first, so that none of them runs alone at the end. Vitest knows the durations only after a first run. */
 class LongestFirst extends BaseSequencer {
   override sort(files: Array<TestSpecification>) {
     const rank = ({ moduleId }: TestSpecification) => [...longest, ""].findIndex((name) => moduleId.includes(name))
@@ -43,10 +43,10 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** Processes that tests start find effect and our modules compiled by those before: half of what the start of the command costs. */
+/** Processes that tests start reuse the compiled modules of earlier ones, which halves a command's startup time. */
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/compiled")
 
-/** Vitest leaves a core to itself, which on a machine of two leaves one to the tests. */
+/** Vitest reserves a core for itself, which on a machine with two cores leaves one for the tests. */
 const maxWorkers = Math.max(2, availableParallelism() - 1)
 
 export default defineConfig({
@@ -58,7 +58,7 @@ export default defineConfig({
     pool: "forks",
     isolate: false,
     setupFiles: ["./vitest.setup.ts"],
-    // Against hangs alone: no test is about how fast a machine is.
+    // Only a protection against hangs; no test depends on a machine's speed.
     testTimeout: 600_000,
     hookTimeout: 600_000,
     sequence: { concurrent: true, sequencer: LongestFirst }

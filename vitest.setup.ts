@@ -1,4 +1,4 @@
-/** Property tests draw the same values in every run. */
+/** Makes property tests draw the same values in every run. */
 import { Arbitrary } from "effect"
 
 Arbitrary.configureGlobal({ check: { seed: 1 } })
