@@ -1,8 +1,8 @@
 /**
  * Thirty faults by someone who knew the specification of the protocol and the server, and had not read the checks of `certify` nor their
  * mutants. They are half of sixty that were divided at random. The other half, `SealedFaults.ts`, was opened only after the checks were
- * written: the SHA-256 of its file, which was noted here before, is
- * `3e3edbaeaade887cd467ef54e2c8a8b28901d4079ba93012c27bedc9558f60da`.
+ * written. The SHA-256 of its file, which was recorded here beforehand, was then
+ * `3e3edbaeaade887cd467ef54e2c8a8b28901d4079ba93012c27bedc9558f60da`; its imports and titles have changed since.
  */
 import type { TinkerError } from "@effect-rl/core"
 import { ModelInput, type Pending, type Sampling, type TrainingClient } from "@effect-rl/core/backend"
