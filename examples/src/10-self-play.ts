@@ -1,5 +1,5 @@
 // Self-play: each member of a group plays one side of the same tic-tac-toe match, and one side's win is the other side's loss. The policy
-// is a script that takes any free cell, and sometimes an occupied one.
+// is a script that takes a random free cell, and sometimes names a cell that does not exist.
 import { ChatModel, Policy, Rollout, SelfPlay, Tinker } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"

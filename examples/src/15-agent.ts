@@ -1,4 +1,4 @@
-// Trains an existing agent without changing it, a loop over the `openai` client. Its requests are the turns of an episode, and the
+// Trains an existing agent, a loop over the `openai` client, without changing it. Its requests are the turns of an episode, and the
 // correctness of its answer is the reward.
 import { AgentEnv } from "@effect-rl/agent"
 import { ChatModel, EnvGroupBuilder, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"

@@ -18,7 +18,7 @@ type Client = TrainingClient.TrainingClient
 type Pass = ReturnType<Client["forwardBackward"]>
 type Data<X extends LossExpression.Extras> = Parameters<typeof LossGraphPass.fromExamples<X>>[0]
 
-/** The work that a run does for each step, starting from the data. */
+/** Builds the batch from the data and submits the forward-backward pass, as a run does at each step. */
 const pass = <X extends LossExpression.Extras>(
   client: Client,
   data: Data<X>,

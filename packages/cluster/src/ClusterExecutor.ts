@@ -73,7 +73,7 @@ const make: Effect.Effect<Executor.Executor, never, Services | Scope> = Effect
           Effect.tap(() => forgetEntity(id))
         )
       })
-    // A driver that was only paused sends the group again.
+    // Null means that workers took this driver for lost. It was only paused, so it sends the group again.
     const roll = (job: Executor.Job): ReturnType<Executor.Executor["roll"]> =>
       Effect.flatMap(send(job), (rolled) => rolled === null ? roll(job) : Rolled.unwrap(rolled))
     return { roll }

@@ -100,7 +100,7 @@ describe("reasoning", () => {
       }
     }))
 
-  it("has only modes with existing renderers, which offer the same choices", () => {
+  it("maps every mode to an existing renderer that itself has modes", () => {
     const efforts = ["on", "off", "low", "medium", "high", "max"] as const
     const family = (name: string) => efforts.flatMap((effort) => Reasoning.rendererOf(name, effort) ?? [])
     for (const name of Renderers.names) {

@@ -53,7 +53,7 @@ const said = ({ transitions }: Trajectory.Trajectory, turns: ReadonlyArray<Conve
     return turn === undefined ? [] : turnLines(transition, turn)
   }).join("\n")
 
-/** The last user message before the first response; undefined if the prompt cannot be read. */
+/** The text of the last user message before the first response; undefined if there is none or the prompt cannot be read. */
 const asked = ([first]: ReadonlyArray<Conversation.Turn>) => {
   const message = first?.shown.findLast(({ role }) => role === "user")
   return message === undefined || Conversation.text(message) === "" ? undefined : Conversation.text(message)

@@ -98,7 +98,7 @@ describe("effect-rl serve", () => {
           sampling_params: { max_tokens: 40, seed: 1 }
         })
         const poll = yield* Effect.forkChild(post(url, "/retrieve_future", { request_id }), { startImmediately: true })
-        // Requests that are sent after the poll are answered, so the poll has arrived.
+        // Once these later requests are answered, the server has received the poll too.
         yield* Effect.forEach([1, 2, 3], () => post(url, "/session_heartbeat", { session_id }), { discard: true })
         child.kill(signal)
         const { sequences } = yield* Fiber.join(poll)

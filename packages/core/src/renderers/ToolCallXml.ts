@@ -48,7 +48,7 @@ const parameters = (body: string): ReadonlyMap<string, PythonJson.Value> | undef
   return PythonText.strip(body.slice(end)) === "" ? values : undefined
 }
 
-/** Parses `<function=name>` with `<parameter=key>` values from a whole block, tags included. Names are trimmed. */
+/** Parses a whole `<tool_call>` block. Names and values are trimmed, and a value is parsed as JSON if possible. */
 export const parse = (block: string): Result.Result<ToolCall, UnparsedToolCall> => {
   const [, written = "", body = ""] = functionBlock.exec(block) ?? []
   const name = PythonText.strip(written)

@@ -218,8 +218,9 @@ const measuredSide = (name: string, mean: number, measured: ReadonlyArray<HeldOu
 const sample = (measured: ReadonlyArray<HeldOut>) => JSON.stringify([...(measured[0]?.scores.keys() ?? [])][0] ?? "")
 
 /**
- * Compares two sides by each evaluator that measured all of their runs: at the newest measurement of each run, or at equal iterations,
- * tokens or time. Fails if no evaluator did, if there is no such point, or if the sides share no held-out problem.
+ * Compares two sides by each evaluator that measured all of their runs. Without `at`, each run's newest measurement is used; with it, the
+ * newest measurement of each side up to a common number of iterations, tokens or seconds. Fails if no evaluator measured all runs, if no
+ * measurements can be paired at a common amount of training, or if the sides share no held-out problem.
  *
  * @example
  * const compared = Compare.runs({ name: "a", runs: [recordsOfA] }, { name: "b", runs: [recordsOfB] }, "tokens")

@@ -69,7 +69,7 @@ describe("Weights.fromSamplingClient", () => {
       assert.isAbove(metrics["loss:sum"] ?? NaN, 0)
     }))
 
-  it.effect("refuses other losses than cross entropy", () =>
+  it.effect("refuses losses other than cross entropy", () =>
     Effect.gen(function*() {
       const [one, zero] = [weights.map(() => 1), weights.map(() => 0)]
       const datum = Datum.policyTokens(input, {

@@ -77,7 +77,7 @@ describe("CrossedEffects.difference", () => {
     }
   })
 
-  it("is narrower with three seeds than with one if seeds do not differ", () => {
+  it("has a narrower interval with three seeds per side than with one if seeds do not differ", () => {
     const deviations = [0, 0] as const
     const widthOf = (seeds: SimulatedScores.Options["seeds"]) =>
       simulated({ rewards: "binary", seeds, deviations }, { pairs: 300, seed: 7 }).width

@@ -173,7 +173,7 @@ export interface PassSize {
   readonly paddedRank: number
 }
 
-/** Floats per row that one layer keeps for the backward pass. */
+/** Floats per row that one layer keeps for the backward pass, without its keys and values, which are in the cache. */
 const recordFloats = (config: ModelConfig.ModelConfig): number => {
   const query = ModelConfig.querySize(config)
   const { feedForwardSize: wide, heads, hiddenSize: hidden, keyHeads } = config

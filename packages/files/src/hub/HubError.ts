@@ -20,7 +20,7 @@ export class Offline extends Schema.TaggedError<Offline>()("Offline", { detail: 
 /** The Hub answered with an error status. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { detail: Schema.String }) {}
 
-/** The received bytes differ from what the Hub announced. */
+/** The transfer broke off, or the received bytes differ from what the Hub announced. */
 export class Corrupt extends Schema.TaggedError<Corrupt>()("Corrupt", { detail: Schema.String }) {}
 
 /** The cache folder cannot be read or written. */

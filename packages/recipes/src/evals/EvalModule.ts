@@ -112,7 +112,7 @@ const packages: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   }
 }
 
-/** Its own for each copy of this module in a process. */
+/** The key of `packages` on `globalThis`. It contains this module's URL, so two copies of the module do not collide. */
 const place = Symbol.for(`@effect-rl/recipes ${import.meta.url}`)
 
 /** The source of a module that exports a stand-in package. */

@@ -17,7 +17,7 @@ describe("a poll for all requests of a target", () => {
       assert.deepStrictEqual(found, [{ request_id: "one", state: "failed" }])
     }))
 
-  it.effect("returns nothing and the same cursor when its wait is over", () =>
+  it.effect("returns nothing and the same cursor if its patience ends first", () =>
     Effect.gen(function*() {
       const page = yield* Completions.make().after("target", 7, Effect.void)
       assert.deepStrictEqual(page, { completions: [], cursor: 7 })

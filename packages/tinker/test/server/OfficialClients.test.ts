@@ -32,7 +32,7 @@ const engine = Layer.unwrap(Effect.map(
 
 describe("the server with official clients", () => {
   layer(Api.server())((it) => {
-    it.effect("recognizes a chunk without a type by its other keys, as SDKs up to 0.16.1 send them", () =>
+    it.effect("recognizes chunks without a type by their other keys, as SDKs up to 0.16.1 send them", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const body = Api.passBody(model_id, 1, [1, 2])

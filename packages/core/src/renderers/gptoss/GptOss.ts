@@ -132,7 +132,7 @@ const make = (variant: Variant) =>
     })
   })
 
-/** Adds no system message of its own. @see tinker-cookbook `GptOssRenderer` */
+/** Adds no system message of its own, unless tools are declared. @see tinker-cookbook `GptOssRenderer` */
 export const gptOssNoSystemPrompt = make({ name: "gpt_oss_no_sysprompt" })
 
 /** Starts with the model's own system message, which states the date and the effort; the variants below do too. */

@@ -22,7 +22,7 @@ interface Variant {
   readonly isUltra?: boolean
   readonly disablesThinking?: boolean
   readonly keepsThinking?: boolean
-  /** The sentence about the reasoning effort, appended to the last user message. */
+  /** The text that requests a reasoning effort, appended to the last user message. */
   readonly effort?: string
 }
 

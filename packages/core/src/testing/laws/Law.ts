@@ -58,7 +58,7 @@ export const episode = <E, R>(makeEnv: Play.MakeEnv<E, R>, line: Play.Line, opti
 export const describe = ({ seed, style }: Play.Line) =>
   `seed ${seed}, ${"reply" in style ? JSON.stringify(style.reply) : `drawn replies ${style.drawn}`}`
 
-/** A law that holds if it holds for every test episode. */
+/** A law that holds if `holds` succeeds for every test episode. The episodes run in virtual time. */
 export const forEpisodes = <E, R>(
   name: string,
   makeEnv: Play.MakeEnv<E, R>,
