@@ -97,10 +97,11 @@ export const load = Effect.fn("AgentTasks.load")(function*(place: string, heldOu
     return split
   }
   const tasks = yield* read(place)
-  const split = holdOut(tasks, heldOut ?? Math.min(Math.floor(tasks.length / 5), mostHeldOut))
+  const held = heldOut ?? Math.min(Math.floor(tasks.length / 5), mostHeldOut)
+  const split = holdOut(tasks, held)
   if (split.train.length > 0) return split
   return yield* new RowError.RowError({
     file: place,
-    detail: `has ${tasks.length} tasks, expected more than the ${heldOut} that are held out`
+    detail: `has ${tasks.length} tasks, expected more than the ${held} that are held out`
   })
 })
