@@ -1,7 +1,7 @@
 /** The tables for runs in a PostgreSQL database, and statements that are retried while the database restarts. */
 import { RunStore } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
-import * as Schedule from "effect/Schedule"
+import * as Predicate from "effect/Predicate"
 import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as SqlError from "effect/sql/SqlError"
@@ -32,22 +32,30 @@ const migrations = Migrator.fromRecord({
 /** Creates the missing tables. */
 export const make = Migrator.make({})({ loader: migrations, table: "effect_rl_migrations" })
 
-/** Whether an error may pass. `UnknownError` is included because effect reports a server that starts or stops as unknown. */
-const isPassing = ({ reason }: SqlError.SqlError) => reason.isRetryable || reason._tag === "UnknownError"
+/** SQLSTATE codes of a server that stops, crashes or starts, or has no free connection. effect reports them as unknown errors. */
+const passing = new Set(["57P01", "57P02", "57P03", "53300"])
 
-/** Repeats a statement while the database cannot be reached, and logs this once. The statement must be safe to repeat. */
-export const patiently = <A, E, R>(statement: Effect.Effect<A, E | SqlError.SqlError, R>) =>
+/** Whether the same statement may succeed later. */
+const isPassing = ({ reason }: SqlError.SqlError) =>
+  reason.isRetryable || Predicate.hasProperty(reason.cause, "code") && passing.has(String(reason.cause.code))
+
+const pause = "500 millis"
+
+/**
+ * Repeats a statement while the database cannot be reached, and logs this once. The statement must be safe to repeat. The waits can be
+ * interrupted even if the statement cannot.
+ */
+const patiently = <A, E, R>(statement: Effect.Effect<A, E | SqlError.SqlError, R>) =>
   Effect.suspend(() => {
     let isSaid = false
-    const isWorthWaiting = (error: E | SqlError.SqlError) => SqlError.isSqlError(error) && isPassing(error)
-    return statement.pipe(
-      Effect.tapError((error) => {
-        if (isSaid || !SqlError.isSqlError(error) || !isPassing(error)) return Effect.void
-        isSaid = true
-        return Effect.logWarning(`waiting for the database: ${error.message}`)
-      }),
-      Effect.retry({ while: isWorthWaiting, schedule: Schedule.spaced("500 millis") })
-    )
+    const waited = Effect.fnUntraced(function*(error: E | SqlError.SqlError) {
+      if (!SqlError.isSqlError(error) || !isPassing(error)) return false
+      if (!isSaid) yield* Effect.logWarning(`waiting for the database: ${error.message}`)
+      isSaid = true
+      yield* Effect.interruptible(Effect.sleep(pause))
+      return true
+    })
+    return Effect.retry(statement, { while: waited })
   })
 
 /** Runs a statement with retries. An error that does not pass becomes a `RunError`. */

@@ -123,6 +123,14 @@ describe.skipIf(!Postgres.isHere)("a run in a database", () => {
         assert.include(moved.message, `effect_rl_records of ${run}, line 2 was changed, moved or repeated`)
       }))
 
+    it.effect("fails at once if the database refuses a payload", () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(
+          withStore(randomUUID())(({ append }) => append(Records.updated(0), `"\u0000"`))
+        )
+        assert.include(error.message, "the database refuses it")
+      }))
+
     it.effect("fails as NotFound for an unknown checkpoint path, and gives each model its own id", () =>
       Effect.gen(function*() {
         const run = randomUUID()
