@@ -29,7 +29,7 @@ interface Place {
   readonly run: string
   /** The folder of local copies. Each copy's name is the checksum of its files. */
   readonly copies: string
-  /** Limits downloads to one copy at a time. */
+  /** Limits changes of the copies' folder to one at a time. */
   readonly permit: Semaphore.Semaphore
 }
 
@@ -40,7 +40,9 @@ const unavailable =
         detail: error._tag === "RunError" ? error.message : `${run}: ${FileFailure.describe(copies, error)}`
       }))
 
-const folderOf = ({ copies, join }: Place, files: ReadonlyArray<File>) => join(copies, sumOf(JSON.stringify(files)))
+/** Independent of the order of a file's keys, which jsonb does not keep. */
+const folderOf = ({ copies, join }: Place, files: ReadonlyArray<File>) =>
+  join(copies, sumOf(JSON.stringify(files.map(({ name, sum }) => [name, sum]))))
 
 /** Stores a file's content under its checksum. Parts that are already stored are not sent again. */
 const send = Effect.fnUntraced(function*({ run, sql }: Place, bytes: Uint8Array) {
@@ -176,7 +178,7 @@ export const make = Effect.fn("CheckpointDatabase.make")(function*(copies: strin
       SELECT ${run}, ${path}, ${JSON.stringify(files)}::jsonb FROM fence
       ON CONFLICT (run, path) DO UPDATE SET files = EXCLUDED.files RETURNING 1
     )`).pipe(Effect.mapError(({ message }) => new TinkerError.Rejected({ detail: message })))
-    yield* unavailable(place)(keep(place, partial, files))
+    yield* unavailable(place)(place.permit.withPermit(keep(place, partial, files)))
     return { path, digest }
   }, Effect.scoped)
 

@@ -65,6 +65,8 @@ describe.skipIf(!Postgres.isHere)("a run in a database", () => {
           const reader = yield* CheckpointDatabase.open(run, others)
           assert.strictEqual(yield* read(yield* reader.find(path)), "first")
           assert.lengthOf(yield* fs.readDirectory(copies), 1)
+          assert.strictEqual(yield* read(yield* checkpoints.find(path)), "first")
+          assert.lengthOf(yield* fs.readDirectory(copies), 1)
         }).pipe(Effect.provide(writer(run)))
         const { read: records } = yield* RunDatabase.open(run)
         assert.deepStrictEqual((yield* Stream.runCollect(records)).map(({ _tag }) => _tag), ["Opened", "Opened"])
