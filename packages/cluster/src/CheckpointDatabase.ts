@@ -106,12 +106,14 @@ const fetch = Effect.fnUntraced(
 
 const find = Effect.fnUntraced(function*(place: Place, path: string) {
   const { run, sql } = place
-  const rows = yield* RunTables.of(run)(sql<{ readonly path: string; readonly files: ReadonlyArray<File> }>`
-    SELECT path, files FROM effect_rl_checkpoints WHERE run = ${run} ORDER BY path`).pipe(unavailable(place))
-  const found = rows.find((row) => row.path === path)
+  const [found] = yield* RunTables.of(run)(sql<{ readonly files: ReadonlyArray<File> }>`
+    SELECT files FROM effect_rl_checkpoints WHERE run = ${run} AND path = ${path}`).pipe(unavailable(place))
   if (found !== undefined) return yield* unavailable(place)(fetch(place, found.files))
-  const available = rows.slice(0, CheckpointStore.mostListed).map(({ path }) => path)
-  return yield* new TinkerError.NotFound({ kind: "checkpoint", name: path, available })
+  const others = yield* RunTables.of(run)(sql<{ readonly path: string }>`
+    SELECT path FROM effect_rl_checkpoints WHERE run = ${run} ORDER BY path LIMIT ${CheckpointStore.mostListed}`).pipe(
+    unavailable(place)
+  )
+  return yield* new TinkerError.NotFound({ kind: "checkpoint", name: path, available: others.map(({ path }) => path) })
 })
 
 const placeOf = Effect.fnUntraced(function*(run: string, copies: string) {
