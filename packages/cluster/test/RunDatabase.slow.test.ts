@@ -77,7 +77,8 @@ describe.skipIf(!Postgres.isHere)("a run in a database", () => {
         const [run, other] = [randomUUID(), randomUUID()]
         const directory = `${yield* folder}/run`
         const original = yield* RunDatabase.open(run)
-        const copy = (count: number) => Stream.runCollect(Stream.take(RunDirectory.copy(directory, original), count))
+        const copy = (count: number) =>
+          Stream.runCollect(Stream.take(Stream.unwrap(RunDirectory.copy(directory, original)), count))
         const entries = [Records.opened(), Records.rolledOut(0, "a"), Records.updated(0), Records.saved(1)]
         yield* withStore(run)(({ append }) => Effect.forEach(entries, (entry) => append(entry, `"${entry._tag}"`)))
         yield* copy(2)
@@ -92,8 +93,8 @@ describe.skipIf(!Postgres.isHere)("a run in a database", () => {
         assert.deepStrictEqual(texts, entries.map(({ _tag }) => `"${_tag}"`))
 
         yield* withStore(other)(({ append }) => Effect.forEach(entries, (entry) => append(entry)))
-        const another = RunDirectory.copy(directory, yield* RunDatabase.open(other))
-        const error = yield* Effect.flip(Stream.runDrain(another))
+        const another = yield* RunDatabase.open(other)
+        const error = yield* Effect.flip(Effect.scoped(RunDirectory.copy(directory, another)))
         assert.include(error.message, `it holds another run than ${other}: choose another run directory`)
       }))
 

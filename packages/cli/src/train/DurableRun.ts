@@ -68,10 +68,9 @@ export const stream = ({ checkpoints, folder, interruptTimeout, run, sent }: Opt
     const path = yield* Path.Path
     const original = yield* RunDatabase.open(run)
     const stored = yield* CheckpointDatabase.open(run, path.join(checkpoints, ".copies"))
-    const copied = Stream.tap(
-      RunDirectory.copy(folder, original),
-      (record) => copyCheckpoints(record, checkpoints, stored)
-    )
+    // Fails if this folder cannot follow the run, before the run is started.
+    const records = yield* RunDirectory.copy(folder, original)
+    const copied = Stream.tap(records, (record) => copyCheckpoints(record, checkpoints, stored))
     const newest = Effect.map(
       Stream.runLast(original.read),
       Option.match({ onNone: () => -1, onSome: ({ sequence }) => sequence })

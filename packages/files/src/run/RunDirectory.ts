@@ -272,39 +272,37 @@ const isAnother = (copied: RunRecord.RunRecord, original: RunRecord.RunRecord | 
   original === undefined || original.at !== copied.at || original._tag !== copied._tag
 
 /**
- * Copies a run that is stored elsewhere into a directory, so that other commands can read it: first the records that the directory lacks,
- * then each new record as it is written. Emits the added records and never ends. Meanwhile this process is the directory's only writer.
- * Fails if the directory holds another run.
+ * Copies a run that is stored elsewhere into a directory, so that other commands can read it. Fails if another process writes the directory,
+ * or if it holds another run. The stream adds first the records that the directory lacks, then each new record as it is written; it emits
+ * the added records and never ends. This process is the directory's only writer until the scope closes.
  *
  * @example
  * const copied = RunDatabase.open("sums").pipe(
- *   Effect.map((run) => RunDirectory.copy("runs/sums", run)),
+ *   Effect.flatMap((run) => RunDirectory.copy("runs/sums", run)),
  *   Stream.unwrap
  * )
  */
-export const copy = (
-  run: string,
-  original: RunStore.RunReader
-): Stream.Stream<RunRecord.RunRecord, RunStore.RunError, Files> =>
-  Stream.unwrap(Effect.gen(function*() {
-    const { folder, writer } = yield* hold(run)
-    const { read } = yield* reader(folder, true, writer.moments)
-    const copied = writer.next() === 0 ? undefined : (yield* Stream.runCollect(read)).at(-1)
-    if (copied !== undefined) {
-      const [found] = yield* Stream.runCollect(
-        Stream.take(Stream.filter(original.read, ({ sequence }) => sequence === copied.sequence), 1)
-      )
-      if (isAnother(copied, found)) {
-        const detail = `it holds another run than ${original.name}: choose another run directory`
-        return yield* new RunStore.RunError({ run, detail })
-      }
+export const copy = Effect.fn("RunDirectory.copy")(function*(run: string, original: RunStore.RunReader) {
+  const { folder, writer } = yield* hold(run)
+  const { read } = yield* reader(folder, true, writer.moments)
+  const copied = writer.next() === 0 ? undefined : (yield* Stream.runCollect(read)).at(-1)
+  if (copied !== undefined) {
+    const [found] = yield* Stream.runCollect(
+      Stream.take(Stream.filter(original.read, ({ sequence }) => sequence === copied.sequence), 1)
+    )
+    if (isAnother(copied, found)) {
+      const detail = `it holds another run than ${original.name}: choose another run directory`
+      return yield* new RunStore.RunError({ run, detail })
     }
-    return Stream.mapEffect(
-      original.follow(copied?.sequence ?? -1),
+  }
+  return Stream.suspend(() =>
+    Stream.mapEffect(
+      original.follow(writer.next() - 1),
       Effect.fnUntraced(function*(record) {
         const { at, payload } = record
         const text = payload === undefined ? undefined : yield* original.payload(payload)
         return yield* writer.write(record, at, text)
       })
     )
-  }))
+  )
+})
