@@ -1,7 +1,7 @@
 /** `--durable`: a run that workers drive and the cluster's database stores. This process follows it and copies it into the run's folder. */
 import { CheckpointDatabase, RunDatabase, RunDriver } from "@effect-rl/cluster"
 import type { RunRecord } from "@effect-rl/core"
-import { RunDirectory } from "@effect-rl/files"
+import { CheckpointStore, RunDirectory } from "@effect-rl/files"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -29,8 +29,9 @@ const copyCheckpoints = Effect.fnUntraced(function*(
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   for (const address of [record.statePath, record.samplerPath]) {
-    if (address === null || !address.includes("://")) continue
-    const folder = path.join(checkpoints, address.replace(/^[a-z]+:\/\//, ""))
+    const [, , id = "", kind = "", name = ""] = CheckpointStore.checkpointPath.exec(address ?? "") ?? []
+    if (address === null || !CheckpointStore.segment.test(id) || !CheckpointStore.segment.test(name)) continue
+    const folder = path.join(checkpoints, id, kind, name)
     if (yield* fs.exists(folder)) continue
     const copy = yield* find(address)
     yield* fs.makeDirectory(path.dirname(folder), { recursive: true })
@@ -70,6 +71,12 @@ export const stream = ({ checkpoints, folder, interruptTimeout, run, sent }: Opt
     const stored = yield* CheckpointDatabase.open(run, path.join(checkpoints, ".copies"))
     // Fails if this folder cannot follow the run, before the run is started.
     const records = yield* RunDirectory.copy(folder, original)
+    const place = { at: yield* copiedTo(folder), end: Infinity }
+    // An earlier command may have been stopped between a record and its checkpoints.
+    yield* original.read.pipe(
+      Stream.takeWhile(({ sequence }) => sequence <= place.at),
+      Stream.runForEach((record) => copyCheckpoints(record, checkpoints, stored))
+    )
     const copied = Stream.tap(records, (record) => copyCheckpoints(record, checkpoints, stored))
     const newest = Effect.map(
       Stream.runLast(original.read),
@@ -81,12 +88,13 @@ export const stream = ({ checkpoints, folder, interruptTimeout, run, sent }: Opt
       if ((yield* copiedTo(folder)) >= end) return
       yield* Stream.runDrain(Stream.takeUntil(copied, ({ sequence }) => sequence >= end))
     })
-    yield* Effect.addFinalizer(() => isOver ? Effect.void : Effect.ignore(copyRest, { log: true }))
+    yield* Effect.addFinalizer(() =>
+      isOver ? Effect.void : Effect.ignore(Effect.timeout(copyRest, interruptTimeout), { log: true })
+    )
     const driving = yield* Effect.forkScoped(
       RunDriver.drive(run, yield* Effect.orDie(encode(sent)), { interruptTimeout })
     )
     // The driver's reply may arrive before or after the last record.
-    const place = { at: yield* copiedTo(folder), end: Infinity }
     const answered = Stream.fromEffect(Effect.andThen(Fiber.await(driving), newest)).pipe(
       Stream.map((end) => {
         place.end = end

@@ -1,7 +1,7 @@
 /** Tests runs that workers drive and the database stores: records and weights stay the same, whichever process is lost or paused. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import * as Postgres from "../../../cluster/test/Postgres.ts"
 import * as Walks from "../../../cluster/test/Walks.ts"
@@ -17,6 +17,9 @@ const driverOf = Effect.fnUntraced(function*(workers: ReadonlyArray<Worker>) {
   yield* Walks.until(() => workers.some((worker) => isDriving(worker) && groups(worker) >= 6))
   return workers.find(isDriving) ?? (yield* Effect.die("no worker drives the run"))
 })
+
+const checkpointsIn = (folder: string): ReadonlyArray<string> =>
+  readdirSync(folder, { encoding: "utf8", recursive: true }).filter((name) => /^[^.].*weights\/[^/]+$/.test(name))
 
 const durable = (database: string) => train(["--executor", database, "--durable"])
 
@@ -70,27 +73,38 @@ describe.skipIf(!Postgres.isHere)("a durable run", { concurrent: false }, () => 
       assert.strictEqual(stopped.code, 130, stopped.out + stopped.errors)
       const [last = ""] = readFileSync(join(folder, "records.jsonl"), "utf8").trim().split("\n").slice(-1)
       assert.include(last, `"reason":"interrupted"`)
+      const checkpoints = join(folder, "checkpoints")
+      const copied = checkpointsIn(checkpoints)
+      assert.isNotEmpty(copied)
+      rmSync(checkpoints, { recursive: true })
       const ended = yield* launch(command, { env })
       assert.strictEqual(ended.code, 0, ended.out + ended.errors)
+      assert.includeMembers([...checkpointsIn(checkpoints)], [...copied])
       assert.deepStrictEqual(outcome(folder), here)
     }), 300_000)
 
-  it.live("is not disturbed by a second command in its folder, and is followed by one in another folder", () =>
-    Effect.gen(function*() {
-      const { out: _, ...here } = yield* train([])
-      const database = yield* Postgres.make
-      const [folder, other] = [yield* CommandLine.runFolder, yield* CommandLine.runFolder]
-      const start = (folder: string) =>
-        launch(["train", recipe, "--workers", "1", "--log-path", folder, "--executor", database, "--durable"], { env })
-      const both = yield* Effect.forkChild(Effect.all([start(folder), start(other)], { concurrency: 2 }))
-      yield* Walks.until(() => existsSync(join(folder, "lock")) && existsSync(join(other, "lock")))
-      const refused = yield* start(folder)
-      assert.notStrictEqual(refused.code, 0)
-      assert.include(refused.out + refused.errors, "run directory")
-      const { printed } = yield* worker(database)
-      for (const { code, errors, out } of yield* Fiber.join(both)) assert.strictEqual(code, 0, out + errors)
-      assert.deepStrictEqual(outcome(folder), here)
-      assert.deepStrictEqual(outcome(other), here)
-      assert.lengthOf(printed().split("\n").filter((line) => line.includes("driving run")), 1)
-    }), 300_000)
+  it.live(
+    "is not disturbed by a second command in its folder, and is followed by one in another folder",
+    () =>
+      Effect.gen(function*() {
+        const { out: _, ...here } = yield* train([])
+        const database = yield* Postgres.make
+        const [folder, other] = [yield* CommandLine.runFolder, yield* CommandLine.runFolder]
+        const start = (folder: string) =>
+          launch(["train", recipe, "--workers", "1", "--log-path", folder, "--executor", database, "--durable"], {
+            env
+          })
+        const both = yield* Effect.forkChild(Effect.all([start(folder), start(other)], { concurrency: 2 }))
+        yield* Walks.until(() => existsSync(join(folder, "lock")) && existsSync(join(other, "lock")))
+        const refused = yield* start(folder)
+        assert.notStrictEqual(refused.code, 0)
+        assert.include(refused.out + refused.errors, "run directory")
+        const { printed } = yield* worker(database)
+        for (const { code, errors, out } of yield* Fiber.join(both)) assert.strictEqual(code, 0, out + errors)
+        assert.deepStrictEqual(outcome(folder), here)
+        assert.deepStrictEqual(outcome(other), here)
+        assert.lengthOf(printed().split("\n").filter((line) => line.includes("driving run")), 1)
+      }),
+    300_000
+  )
 })
