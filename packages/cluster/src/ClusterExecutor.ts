@@ -2,11 +2,10 @@
 import { Executor, RolloutError } from "@effect-rl/core/program"
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Entity from "effect/cluster/Entity"
-import * as EntityAddress from "effect/cluster/EntityAddress"
-import * as EntityId from "effect/cluster/EntityId"
-import * as MessageStorage from "effect/cluster/MessageStorage"
-import * as Sharding from "effect/cluster/Sharding"
+import type * as MessageStorage from "effect/cluster/MessageStorage"
+import type * as Sharding from "effect/cluster/Sharding"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Rpc from "effect/rpc/Rpc"
 import * as Schema from "effect/Schema"
@@ -14,6 +13,7 @@ import type { Scope } from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import { Drivers } from "./Drivers.ts"
 import * as Rolled from "./Rolled.ts"
+import * as StoredMessages from "./StoredMessages.ts"
 
 const Roll = Rpc.make("Roll", {
   payload: { id: Schema.String, driver: Schema.String, job: Executor.Job },
@@ -37,25 +37,12 @@ export const worker = Group.toLayer(
   { maxIdleTime: "10 seconds" }
 )
 
-/** Deletes answered messages. Otherwise the storage would keep every group of a run. */
-const forget = Effect.map(
-  Effect.all([MessageStorage.MessageStorage, Sharding.Sharding]),
-  ([storage, sharding]) => (id: string) => {
-    const entityId = EntityId.make(id)
-    const shardId = sharding.getShardId(entityId, "default")
-    return Effect.ignore(
-      storage.clearAddress(EntityAddress.make({ entityType: Group.type, entityId, shardId })),
-      { log: true }
-    )
-  }
-)
-
 type Services = Sharding.Sharding | MessageStorage.MessageStorage | Drivers
 
 const make: Effect.Effect<Executor.Executor, never, Services | Scope> = Effect
   .gen(function*() {
     const clientFor = yield* Group.client
-    const forgetEntity = yield* forget
+    const forget = yield* StoredMessages.forget(Group.type)
     const driver = randomUUID()
     yield* Drivers.use(({ enter }) => enter(driver))
     let count = 0
@@ -70,7 +57,8 @@ const make: Effect.Effect<Executor.Executor, never, Services | Scope> = Effect
         const id = `${driver}/${count++}`
         return clientFor(id).Roll({ id, driver, job }).pipe(
           Effect.mapError((error) => failed(job.group, error)),
-          Effect.tap(() => forgetEntity(id))
+          // The worker still has to receive an interruption, which refers to the message.
+          Effect.onExit((exit) => Exit.hasInterrupts(exit) ? Effect.void : forget(id))
         )
       })
     // Null means that workers took this driver for lost. It was only paused, so it sends the group again.

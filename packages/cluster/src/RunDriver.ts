@@ -6,10 +6,6 @@ import type { RunStore } from "@effect-rl/core"
 import * as Cause from "effect/Cause"
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Entity from "effect/cluster/Entity"
-import * as EntityAddress from "effect/cluster/EntityAddress"
-import * as EntityId from "effect/cluster/EntityId"
-import * as MessageStorage from "effect/cluster/MessageStorage"
-import * as Sharding from "effect/cluster/Sharding"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
@@ -21,6 +17,7 @@ import { createHash } from "node:crypto"
 import type * as PostgresCluster from "./PostgresCluster.ts"
 import * as RunDatabase from "./RunDatabase.ts"
 import * as RunFence from "./RunFence.ts"
+import * as StoredMessages from "./StoredMessages.ts"
 
 /** The run failed on the runner that drove it. `error` is the tag of the failure. */
 export class DriveError extends Schema.TaggedError<DriveError>()("DriveError", {
@@ -98,15 +95,6 @@ export const worker = <E>(
     { maxIdleTime: "10 seconds" }
   )
 
-/** Deletes the message and its answer, so the same command can drive the run again. */
-const forget = Effect.fnUntraced(function*(run: string) {
-  const storage = yield* MessageStorage.MessageStorage
-  const sharding = yield* Sharding.Sharding
-  const entityId = EntityId.make(run)
-  const shardId = sharding.getShardId(entityId, "default")
-  yield* storage.clearAddress(EntityAddress.make({ entityType: Run.type, entityId, shardId }))
-}, Effect.ignore({ log: true }))
-
 export interface Options {
   /** How long an interruption waits for the driver to save and stop. Default: no limit. */
   readonly interruptTimeout?: Duration.Input
@@ -130,6 +118,7 @@ export const drive = Effect.fn("RunDriver.drive")(function*(
 ) {
   const clientFor = yield* Run.client
   const id = createHash("sha256").update(JSON.stringify(program)).digest("hex")
+  const forget = yield* StoredMessages.forget(Run.type)
   const answered = clientFor(run).Drive({ id, program }).pipe(
     Effect.retry({ while: Predicate.isTagged("PersistenceError"), schedule: Schedule.spaced("1 second") }),
     Effect.mapError((error) => error._tag === "DriveError" ? error : failed(run)(Cause.fail(error)))
@@ -138,6 +127,7 @@ export const drive = Effect.fn("RunDriver.drive")(function*(
   const stopped = Effect.timeoutOption(Effect.interruptible(Effect.exit(answered)), interruptTimeout)
   return yield* answered.pipe(
     Effect.onInterrupt(() => stopped),
+    // Deleted so that the same command can drive the run again.
     Effect.ensuring(forget(run)),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
