@@ -95,7 +95,11 @@ export const worker = <E>(
     { maxIdleTime: "10 seconds" }
   )
 
+const hashOf = (program: Schema.Json) => createHash("sha256").update(JSON.stringify(program)).digest("hex")
+
 export interface Options {
+  /** Identifies the program: commands with the same id wait for the same drive. Default: a hash of the program. */
+  readonly id?: string
   /** How long an interruption waits for the driver to save and stop. Default: no limit. */
   readonly interruptTimeout?: Duration.Input
 }
@@ -114,10 +118,9 @@ export interface Options {
 export const drive = Effect.fn("RunDriver.drive")(function*(
   run: string,
   program: Schema.Json,
-  { interruptTimeout = Duration.infinity }: Options = {}
+  { id = hashOf(program), interruptTimeout = Duration.infinity }: Options = {}
 ) {
   const clientFor = yield* Run.client
-  const id = createHash("sha256").update(JSON.stringify(program)).digest("hex")
   const forget = yield* StoredMessages.forget(Run.type)
   const answered = clientFor(run).Drive({ id, program }).pipe(
     Effect.retry({ while: Predicate.isTagged("PersistenceError"), schedule: Schedule.spaced("1 second") }),
@@ -127,8 +130,8 @@ export const drive = Effect.fn("RunDriver.drive")(function*(
   const stopped = Effect.timeoutOption(Effect.interruptible(Effect.exit(answered)), interruptTimeout)
   return yield* answered.pipe(
     Effect.onInterrupt(() => stopped),
-    // Deleted so that the same command can drive the run again.
-    Effect.ensuring(forget(run)),
+    // Deleted so that the same command can drive the run again. Other commands that wait for the answer read it first.
+    Effect.ensuring(Effect.andThen(Effect.sleep("1 second"), forget(run))),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? new DriveError({ run, error: "Stopped", detail: "another command has stopped it" })

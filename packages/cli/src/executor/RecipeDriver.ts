@@ -8,6 +8,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { createHash } from "node:crypto"
 import { SentProgram, source } from "./SentProgram.ts"
 import * as SentTask from "./SentTask.ts"
 
@@ -19,7 +20,18 @@ export const SentRun = Schema.Struct({
 })
 export type SentRun = typeof SentRun.Type
 
-const decode = Schema.decodeUnknownEffect(SentRun)
+const json = Schema.toCodecJson(SentRun)
+
+/** Encodes a run for its driver. */
+export const encode = Schema.encodeEffect(json)
+
+const decode = Schema.decodeUnknownEffect(json)
+
+/** The same for each command that starts the run, whatever its folder, machine and prices. */
+export const idOf = ({ program: { backend, code, model, recipe, settings, version } }: SentRun) =>
+  createHash("sha256").update(JSON.stringify({ version, recipe, code, model, settings, backend: backend.name })).digest(
+    "hex"
+  )
 
 const train = (options: SentTask.Options) =>
   Effect.fnUntraced(function*(sent: Schema.Json) {

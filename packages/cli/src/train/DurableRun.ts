@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { SentRun } from "../executor/RecipeDriver.ts"
+import * as RecipeDriver from "../executor/RecipeDriver.ts"
 
 /** Workers cannot drive this run. */
 export class NotDurable extends Schema.TaggedError<NotDurable>()("NotDurable", { detail: Schema.String }) {
@@ -53,12 +53,10 @@ export interface Options {
   /** The folder into which the run is copied. */
   readonly folder: string
   readonly checkpoints: string
-  readonly sent: SentRun
+  readonly sent: RecipeDriver.SentRun
   /** How long an interruption waits until the driver has saved. */
   readonly interruptTimeout: Duration.Input
 }
-
-const encode = Schema.encodeEffect(Schema.toCodecJson(SentRun))
 
 /**
  * Lets the cluster drive the run until it ends, copies its records into the folder and emits them. Ending the stream early saves and stops
@@ -92,7 +90,10 @@ export const stream = ({ checkpoints, folder, interruptTimeout, run, sent }: Opt
       isOver ? Effect.void : Effect.ignore(Effect.timeout(copyRest, interruptTimeout), { log: true })
     )
     const driving = yield* Effect.forkScoped(
-      RunDriver.drive(run, yield* Effect.orDie(encode(sent)), { interruptTimeout })
+      RunDriver.drive(run, yield* Effect.orDie(RecipeDriver.encode(sent)), {
+        id: RecipeDriver.idOf(sent),
+        interruptTimeout
+      })
     )
     // The driver's reply may arrive before or after the last record.
     const answered = Stream.fromEffect(Effect.andThen(Fiber.await(driving), newest)).pipe(
