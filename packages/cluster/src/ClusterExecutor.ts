@@ -37,6 +37,9 @@ export const worker = Group.toLayer(
   { maxIdleTime: "10 seconds" }
 )
 
+/** A driver that workers believe lost this many times for one group has no heartbeats. */
+const mostLost = 5
+
 type Services = Sharding.Sharding | MessageStorage.MessageStorage | Drivers
 
 const make: Effect.Effect<Executor.Executor, never, Services | Scope> = Effect
@@ -46,7 +49,7 @@ const make: Effect.Effect<Executor.Executor, never, Services | Scope> = Effect
     const driver = randomUUID()
     yield* Drivers.use(({ enter }) => enter(driver))
     let count = 0
-    const failed = (group: string, { message }: Error) =>
+    const failed = (group: string, { message }: Pick<Error, "message">) =>
       new RolloutError.RolloutError({
         group,
         member: -1,
@@ -62,9 +65,15 @@ const make: Effect.Effect<Executor.Executor, never, Services | Scope> = Effect
         )
       })
     // Null means that workers took this driver for lost. It was only paused, so it sends the group again.
-    const roll = (job: Executor.Job): ReturnType<Executor.Executor["roll"]> =>
-      Effect.flatMap(send(job), (rolled) => rolled === null ? roll(job) : Rolled.unwrap(rolled))
-    return { roll }
+    const roll = (job: Executor.Job, left = mostLost): ReturnType<Executor.Executor["roll"]> =>
+      Effect.flatMap(send(job), (rolled) => {
+        if (rolled !== null) return Rolled.unwrap(rolled)
+        if (left > 1) return roll(job, left - 1)
+        const message =
+          `workers have believed this process lost ${mostLost} times: its heartbeats do not reach the database`
+        return Effect.fail(failed(job.group, { message }))
+      })
+    return { roll: (job) => roll(job) }
   })
 
 /**

@@ -34,8 +34,11 @@ export class Drivers extends Context.Service<Drivers, {
         { times: 3 }
       ))
       const beat = (driver: string) =>
-        sql`INSERT INTO effect_rl_drivers (driver, beats) VALUES (${driver}, 1)
-          ON CONFLICT (driver) DO UPDATE SET beats = effect_rl_drivers.beats + 1`
+        Effect.catch(
+          sql`INSERT INTO effect_rl_drivers (driver, beats) VALUES (${driver}, 1)
+            ON CONFLICT (driver) DO UPDATE SET beats = effect_rl_drivers.beats + 1`,
+          ({ message }) => Effect.logWarning(`a heartbeat was not stored: ${message}`)
+        )
       const leave = (driver: string) => sql`DELETE FROM effect_rl_drivers WHERE driver = ${driver}`
       const beatsOf = (driver: string) =>
         sql<{ readonly beats: number }>`SELECT beats FROM effect_rl_drivers WHERE driver = ${driver}`
@@ -53,8 +56,8 @@ export class Drivers extends Context.Service<Drivers, {
       return Drivers.of({
         enter: (driver) =>
           Effect.gen(function*() {
-            yield* Effect.acquireRelease(Effect.ignore(beat(driver), { log: true }), () => Effect.ignore(leave(driver)))
-            yield* Effect.forkScoped(Effect.repeat(Effect.ignore(beat(driver)), Schedule.spaced(interval)))
+            yield* Effect.acquireRelease(beat(driver), () => Effect.ignore(leave(driver)))
+            yield* Effect.forkScoped(Effect.repeat(beat(driver), Schedule.spaced(interval)))
           }),
         // If the database cannot be reached, the driver's state is unknown.
         lost: (driver) => Effect.orDie(Effect.retry(lost(driver), Schedule.spaced(interval)))

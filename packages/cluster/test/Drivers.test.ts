@@ -5,6 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import * as SqlClient from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
+import * as Walks from "./Walks.ts"
 
 const drivers = Layer.provideMerge(Drivers.layer, Sqlite.layer(":memory:"))
 
@@ -18,6 +19,18 @@ describe("a driver", () => {
         yield* TestClock.adjust("10 minutes")
         assert.isUndefined(fiber.pollUnsafe())
       }))
+    }).pipe(Effect.provide(drivers)))
+
+  it.effect("logs heartbeats that fail", () =>
+    Effect.gen(function*() {
+      const { lines } = yield* Walks.logged(Effect.scoped(Effect.gen(function*() {
+        const { enter } = yield* Drivers
+        const sql = yield* SqlClient.SqlClient
+        yield* enter("one")
+        yield* sql`DROP TABLE effect_rl_drivers`
+        yield* TestClock.adjust("5 seconds")
+      })))
+      assert.isTrue(lines.some(({ message }) => message.includes("a heartbeat was not stored")))
     }).pipe(Effect.provide(drivers)))
 
   it.effect("is believed lost within half a minute after it was killed", () =>
