@@ -47,11 +47,12 @@ export class Drivers extends Context.Service<Drivers, {
         let [last, silent] = [-1, 0]
         while (silent < mostSilent) {
           const [row] = yield* beatsOf(driver)
-          const beats = row?.beats ?? 0
-          silent = beats === last ? silent + 1 : 0
-          last = beats
+          // Without a row, the driver has left, or another group has found it lost.
+          silent = row === undefined || row.beats === last ? silent + 1 : 0
+          last = row?.beats ?? last
           yield* Effect.sleep(interval)
         }
+        yield* leave(driver)
       })
       return Drivers.of({
         enter: (driver) =>

@@ -43,5 +43,6 @@ describe("a driver", () => {
       assert.isUndefined(fiber.pollUnsafe())
       yield* TestClock.adjust("15 seconds")
       yield* Fiber.join(fiber)
+      assert.isEmpty(yield* sql`SELECT * FROM effect_rl_drivers`)
     }).pipe(Effect.provide(drivers)))
 })
