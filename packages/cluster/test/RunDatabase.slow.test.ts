@@ -3,7 +3,7 @@ import { CheckpointDatabase, PostgresCluster, RunDatabase, RunFence } from "@eff
 import { RunRecord, RunStore } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Redacted, Stream } from "effect"
 import * as SqlClient from "effect/sql/SqlClient"
 import { randomUUID } from "node:crypto"
@@ -36,6 +36,29 @@ const written = (content: string) => (folder: string) =>
 const read = (folder: string) => FileSystem.FileSystem.use((fs) => fs.readFileString(`${folder}/weights`))
 
 describe.skipIf(!Postgres.isHere)("a run in a database", () => {
+  it.live("is written on after the database was restarted", () =>
+    Effect.gen(function*() {
+      const { restart, url } = yield* Postgres.server
+      const run = randomUUID()
+      const indices = Array.from({ length: 300 }, (_, index) => index)
+      yield* Effect.gen(function*() {
+        const { append, read } = yield* RunStore.RunStore
+        const writing = Effect.forEach(indices, (index) =>
+          Effect.andThen(append(Records.updated(index), "{}"), Effect.sleep("5 millis")))
+        yield* Effect.all([writing, Effect.delay(restart, "300 millis")], { concurrency: 2 })
+        const records = yield* Stream.runCollect(read)
+        assert.deepStrictEqual(
+          records.map(({ sequence }) =>
+            sequence
+          ),
+          indices
+        )
+      }).pipe(
+        Effect.provide(writer(run)),
+        Effect.provide(PostgresCluster.database({ database: Redacted.make(url), secret }))
+      )
+    }), 60_000)
+
   layer(Layer.merge(database, NodeServices.layer), { timeout: "60 seconds", excludeTestServices: true })((it) => {
     it.effect.each(StoreContract.rules)("%s", ([, rule]) => {
       const run = randomUUID()
