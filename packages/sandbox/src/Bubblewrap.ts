@@ -238,8 +238,7 @@ const handleOf = (
   id: string,
   spec: SandboxSpec.Resolved,
   inside: Inside,
-  running: Running.Running,
-  scope: Scope
+  running: Running.Running
 ): Handle => {
   const { folder } = inside
   let warm: WarmPool.Warm | undefined
@@ -248,7 +247,7 @@ const handleOf = (
   /** Runs a grader's program. Meanwhile, it sets up the sandbox of the next program, because graders often run several. */
   const graded = Effect.fnUntraced(function*(argv: Command["argv"], stdin: Uint8Array, onStart: Running.OnStart) {
     const program = warm?.run(argv, stdin) ?? runOnce(place, spec, inside, argv, stdin, onStart)
-    if (warm?.isWaiting() !== true) warm = yield* place.pool.add(wait, scope)
+    if (warm?.isWaiting() !== true) warm = yield* place.pool.add(wait)
     return yield* program
   })
   const run = (operation: SandboxError["operation"], { argv, stdin }: Command, used = spec, given = inside) =>
@@ -364,7 +363,7 @@ export const make = Effect.fnUntraced(function*(
     yield* Effect.mapError(WorkFolder.make(path, resolved.files, place.owner), fail("open"))
     if (addresses.length > 0) yield* Effect.mapError(Gates.open(gates, addresses), fail("open"))
     const inside: Inside = { folder: path, gates, ports: addresses.map(({ port }) => port) }
-    return handleOf(place, id, resolved, inside, yield* Running.make(provider), yield* Effect.scope)
+    return handleOf(place, id, resolved, inside, yield* Running.make(provider))
   })
   yield* probe(open)
   return { provider, capabilities, open }

@@ -97,6 +97,24 @@ describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
       })
     ))
 
+  it.live("a program that runs when its scope closes is killed, whether or not its sandbox waited for it", () =>
+    withTurns(
+      2,
+      Effect.gen(function*() {
+        const ending = Effect.fnUntraced(function*(before: number) {
+          const scope = yield* Scope.make()
+          const place = yield* Scope.provide(open(), scope)
+          for (let index = 0; index < before; index++) yield* shell(place, ":")
+          const fiber = yield* Effect.forkChild(shell(place, "sleep 60"), { startImmediately: true })
+          yield* Effect.sleep("100 millis")
+          yield* Scope.close(scope, Exit.void)
+          return yield* Fiber.await(fiber)
+        })
+        assert.deepStrictEqual(yield* ending(0), Exit.succeed("Killed"))
+        assert.deepStrictEqual(yield* ending(1), Exit.succeed("Killed"))
+      })
+    ))
+
   it.live("at most as many wait as programs may run, and none wait if there is only one permit", () =>
     Effect.gen(function*() {
       const many = (concurrency: number) =>

@@ -2,12 +2,11 @@
  * Sandboxes that are set up before the program to run is known.
  *
  * Invariants: each sandbox receives one program, runs it and ends. Sandboxes are set up only while a permit is free, at most as many wait
- * as there are permits, and they end with their scope.
+ * as there are permits, and their `Running` ends them with its scope.
  */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import type { Scope } from "effect/Scope"
 import type { Semaphore } from "effect/Semaphore"
 import type { Outcome } from "../Outcome.ts"
 import type { Reason, SandboxError } from "../SandboxError.ts"
@@ -22,11 +21,8 @@ export interface Warm {
 }
 
 export interface WarmPool {
-  /** Sets up a sandbox that waits for its program until the scope closes. Undefined if no permit is free or enough sandboxes wait. */
-  readonly add: (
-    start: (order: Order) => Effect.Effect<Outcome, SandboxError>,
-    scope: Scope
-  ) => Effect.Effect<Warm | undefined>
+  /** Sets up a sandbox that waits for its program until `start` ends. Undefined if no permit is free or enough sandboxes wait. */
+  readonly add: (start: (order: Order) => Effect.Effect<Outcome, SandboxError>) => Effect.Effect<Warm | undefined>
 }
 
 /** The longest command line sent to a waiting shell, which reads it byte by byte. */
@@ -35,7 +31,7 @@ const longestLine = 4096
 export const make = (turns: Semaphore, most: number): WarmPool => {
   let waiting = 0
   const isFree = Effect.map(turns.withPermitsIfAvailable(1)(Effect.void), Option.isSome)
-  const add: WarmPool["add"] = Effect.fnUntraced(function*(start, scope) {
+  const add: WarmPool["add"] = Effect.fnUntraced(function*(start) {
     if (waiting >= most || !(yield* isFree)) return undefined
     let tell: ((line: string, stdin: Uint8Array) => boolean) | undefined
     const leave = () => {
@@ -46,7 +42,8 @@ export const make = (turns: Semaphore, most: number): WarmPool => {
       waiting++
       tell = given
     }
-    const fiber = yield* Effect.forkIn(Effect.ensuring(start({ on }), Effect.sync(leave)), scope, {
+    // As a child of the sandbox's scope, it would be interrupted before its program is killed, and so would whoever awaits the outcome.
+    const fiber = yield* Effect.forkDetach(Effect.ensuring(start({ on }), Effect.sync(leave)), {
       startImmediately: true
     })
     return {
