@@ -3,6 +3,7 @@
  * only `/usr` and what is needed to load programs from there, all read-only.
  */
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import type { Scope } from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { randomUUID } from "node:crypto"
@@ -245,11 +246,17 @@ const handleOf = (
   const wait = (order: BoundedProcess.Order) =>
     running.process((onStart) => runOnce(place, spec, inside, [], order, onStart))
   /** Runs a grader's program. Meanwhile, it sets up the sandbox of the next program, because graders often run several. */
-  const graded = Effect.fnUntraced(function*(argv: Command["argv"], stdin: Uint8Array, onStart: Running.OnStart) {
-    const program = warm?.run(argv, stdin) ?? runOnce(place, spec, inside, argv, stdin, onStart)
-    if (warm?.isWaiting() !== true) warm = yield* place.pool.add(wait)
-    return yield* program
-  })
+  const graded = (argv: Command["argv"], stdin: Uint8Array, onStart: Running.OnStart) =>
+    // The waiting sandbox starts the program at once, so an interruption must end it from then on.
+    Effect.uninterruptibleMask(Effect.fnUntraced(function*(restore) {
+      const started = warm?.run(argv, stdin)
+      if (warm?.isWaiting() !== true) warm = yield* place.pool.add(wait)
+      if (started === undefined) return yield* restore(runOnce(place, spec, inside, argv, stdin, onStart))
+      return yield* restore(Fiber.join(started)).pipe(
+        Effect.onInterrupt(() => Fiber.interrupt(started)),
+        Effect.mapError(({ reason }) => reason)
+      )
+    }))
   const run = (operation: SandboxError["operation"], { argv, stdin }: Command, used = spec, given = inside) =>
     running.program(
       operation,

@@ -5,19 +5,19 @@
  * as there are permits, and their `Running` ends them with its scope.
  */
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
+import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type { Semaphore } from "effect/Semaphore"
 import type { Outcome } from "../Outcome.ts"
-import type { Reason, SandboxError } from "../SandboxError.ts"
+import type { SandboxError } from "../SandboxError.ts"
 import type { Order } from "./BoundedProcess.ts"
 import * as StartScript from "./StartScript.ts"
 
 /** A sandbox that is set up. */
 export interface Warm {
   readonly isWaiting: () => boolean
-  /** Runs a program in it. Undefined if the sandbox no longer waits, or if the arguments are too long. */
-  readonly run: (argv: ReadonlyArray<string>, stdin: Uint8Array) => Effect.Effect<Outcome, Reason> | undefined
+  /** Starts a program in it at once. Undefined if the sandbox no longer waits, or if the arguments are too long. */
+  readonly run: (argv: ReadonlyArray<string>, stdin: Uint8Array) => Fiber.Fiber<Outcome, SandboxError> | undefined
 }
 
 export interface WarmPool {
@@ -52,10 +52,7 @@ export const make = (turns: Semaphore, most: number): WarmPool => {
         const line = StartScript.line(argv)
         if (line.length > longestLine || tell?.(line, stdin) !== true) return undefined
         leave()
-        return Fiber.join(fiber).pipe(
-          Effect.onInterrupt(() => Fiber.interrupt(fiber)),
-          Effect.mapError(({ reason }) => reason)
-        )
+        return fiber
       }
     }
   })
