@@ -30,9 +30,9 @@ const bodyOf = (text: string, modelOf: Asking["modelOf"]) => {
 const routed = (outside: typeof fetch): typeof fetch => async (input, init) => {
   const from = asking.getStore()
   if (from === undefined) return outside(input, init)
+  const address = addressOf(from.session, new URL(input instanceof Request ? input.url : input).pathname)
+  if (address === undefined) return outside(input, init)
   const request = new Request(input, init)
-  const address = addressOf(from.session, new URL(request.url).pathname)
-  if (address === undefined) return outside(request)
   const headers = new Headers(request.headers)
   headers.delete("content-length")
   headers.set("authorization", `Bearer ${from.session.apiKey}`)

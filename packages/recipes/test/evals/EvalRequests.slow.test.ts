@@ -20,6 +20,9 @@ const noting = (seen: Array<Seen>): typeof fetch => async (input, init) => {
 
 const outside: Array<Seen> = []
 
+/** The options of the requests outside, of which a `Request` would not have all. */
+const options = new Set<unknown>()
+
 const asker = (session: string, seen: Array<Seen>) => ({
   session: {
     baseUrl: `http://${session}/v1`,
@@ -34,7 +37,11 @@ const post = (url: string, model: string) =>
   fetch(url, { method: "POST", body: JSON.stringify({ model }), headers: { authorization: "Bearer sk-theirs" } })
 
 const routed = Effect.runSync(Effect.cached(Effect.suspend(() => {
-  globalThis.fetch = noting(outside)
+  const fetch = noting(outside)
+  globalThis.fetch = (input, init) => {
+    options.add(init)
+    return fetch(input, init)
+  }
   return EvalRequests.route
 })))
 
@@ -78,7 +85,11 @@ describe("the requests of an eval file", () => {
       const seen: Array<Seen> = []
       const before = outside.length
       yield* Effect.promise(() => post("https://api.openai.com/v1/chat/completions", "gpt-4o"))
-      yield* Effect.promise(() => EvalRequests.as(asker("one", seen), () => fetch("https://example.com/data.json")))
+      const init: RequestInit = {}
+      yield* Effect.promise(() =>
+        EvalRequests.as(asker("one", seen), () => fetch("https://example.com/data.json", init))
+      )
+      assert.isTrue(options.has(init))
       assert.deepStrictEqual(seen, [])
       assert.deepStrictEqual(outside.slice(before), [
         { url: "https://api.openai.com/v1/chat/completions", key: "Bearer sk-theirs", model: "gpt-4o" },
