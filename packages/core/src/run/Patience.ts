@@ -16,7 +16,8 @@ interface Best {
 const next = (best: Best | undefined, evaluated: RunRecord.Evaluated): Best | undefined => {
   const { evaluator, iteration } = evaluated
   const reading = Reading.of(evaluated)
-  if (reading === undefined || (best !== undefined && best.evaluator !== evaluator)) return best
+  if (reading === undefined) return best
+  if (best !== undefined && (best.evaluator !== evaluator || best.reading.metric !== reading.metric)) return best
   return best === undefined || Reading.isBetter(reading, reading.value, best.reading.value)
     ? { evaluator, iteration, reading, since: 0 }
     : { ...best, since: best.since + 1 }

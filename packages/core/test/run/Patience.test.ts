@@ -100,6 +100,14 @@ describe("a run with patience", () => {
       assert.strictEqual(trained(yield* run({ patience: 1, evaluators })), length)
     }).pipe(withBackend))
 
+  it.effect("counts only evaluations that measure the same as the best", () =>
+    Effect.gen(function*() {
+      const [first, others] = [measuring("held_out", "nll", [3]), measuring("held_out", "margin", [9])]
+      let count = 0
+      const evaluator = { ...first, evaluate: () => (count++ === 0 ? first : others).evaluate() }
+      assert.strictEqual(trained(yield* run({ patience: 2, evaluators: [evaluator] })), length)
+    }).pipe(withBackend))
+
   it.effect("counts only the first evaluator's evaluations", () =>
     Effect.gen(function*() {
       const falling = Array.from({ length: 12 }, (_, at) => 12 - at)
