@@ -50,7 +50,7 @@ const joined = (edges: Edges, run: string): ReadonlyArray<string> => {
 const ordered = (edges: Edges, runs: ReadonlyArray<string>): ReadonlyArray<string> => {
   const order = new Set<string>()
   const visit = (run: string, above: ReadonlySet<string>) => {
-    if (above.has(run)) return
+    if (order.has(run) || above.has(run)) return
     for (const base of edges.get(run) ?? []) visit(base, new Set([...above, run]))
     order.add(run)
   }
