@@ -34,6 +34,14 @@ describe("an eval file", () => {
       assert.include(out, "no reward: scorer 2 gave the error no key")
     }))
 
+  it.live("has its own evals when several files are loaded at the same time", () =>
+    Effect.gen(function*() {
+      const program = fileURLToPath(new URL("./files/overlapping.ts", import.meta.url))
+      const { errors, out } = yield* launch([], { program })
+      const [capitals, broken] = ["Capitals, Variants [short], Variants [long]", "Broken"]
+      assert.deepStrictEqual(out.trim().split("\n"), [capitals, broken, capitals, broken], errors)
+    }))
+
   it.live.each([
     { name: "unscored", detail: "\"Unscored\" has no scorers, and nothing to learn from" },
     { name: "nothing", detail: "it registers none with evalite or describeEval" }

@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
 import { registerHooks } from "node:module"
 
 /** A row of an eval. */
@@ -161,7 +162,12 @@ const imported = new Map<string, ReadonlyArray<Definition>>()
 
 const detailOf = (error: unknown) => Predicate.isError(error) ? error.message : String(error)
 
+/** Files are imported one at a time, because what a file registers does not tell which file it is. */
+const turn = Semaphore.makeUnsafe(1)
+
 const importing = Effect.fnUntraced(function*(file: string, url: string) {
+  const known = imported.get(url)
+  if (known !== undefined) return known
   yield* hook
   const definitions: Array<Definition> = []
   registered = definitions
@@ -171,7 +177,7 @@ const importing = Effect.fnUntraced(function*(file: string, url: string) {
   })
   imported.set(url, definitions)
   return definitions
-})
+}, turn.withPermit)
 
 /**
  * Imports a file and returns the evals that it registers. Fails if it cannot be imported, registers no eval, or has an eval without
@@ -181,7 +187,7 @@ const importing = Effect.fnUntraced(function*(file: string, url: string) {
  * const definitions = EvalModule.load("capitals.eval.ts", "file:///home/ada/capitals.eval.ts")
  */
 export const load = Effect.fn("EvalModule.load")(function*(file: string, url: string) {
-  const definitions = imported.get(url) ?? (yield* importing(file, url))
+  const definitions = yield* importing(file, url)
   const [first] = definitions
   if (first === undefined) {
     return yield* new NotAnEval({ file, detail: "it registers none with evalite or describeEval" })
