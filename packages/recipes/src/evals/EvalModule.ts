@@ -48,9 +48,9 @@ export class NotAnEval extends Schema.TaggedError<NotAnEval>()("NotAnEval", {
 /** Whether the file's name ends in `.eval.` and a JavaScript or TypeScript extension, such as `.eval.ts` or `.eval.mjs`. */
 export const isEval = (file: string) => /\.eval\.[cm]?[jt]s$/.test(file)
 
-type Function = (...given: ReadonlyArray<unknown>) => unknown
+type Callable = (...given: ReadonlyArray<unknown>) => unknown
 
-const isFunction = (value: unknown): value is Function => typeof value === "function"
+const isFunction = (value: unknown): value is Callable => typeof value === "function"
 
 const expectedOf = (name: string, field: string, expected: string) =>
   new TypeError(`${field} of the eval "${name}" is not ${expected}`)
@@ -103,7 +103,7 @@ const packages: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
       (name: unknown, given: unknown) => register(name, given),
       { skip, experimental_skip: skip, each: variantsOf }
     ),
-    createScorer: ({ name, scorer }: { readonly name: string; readonly scorer: Function }) =>
+    createScorer: ({ name, scorer }: { readonly name: string; readonly scorer: Callable }) =>
       Object.defineProperty((given: unknown) => scorer(given), "name", { value: name })
   },
   "evalite/ai-sdk": { traceAISDKModel: same, wrapAISDKModel: same },
