@@ -80,7 +80,7 @@ const checkLearned = ({ candidates, learned, read }: Example, gradient: ExampleL
     if (gradient[place] === 0) continue
     const position = Math.floor(place / candidates)
     if (learned?.[position] === 0 || read?.[position] === 0) {
-      throw new RangeError(`a loss has a gradient at position ${place}, which is not learned`)
+      throw new RangeError(`a loss has a gradient at position ${position}, which is not learned`)
     }
   }
 }

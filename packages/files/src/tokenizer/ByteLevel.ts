@@ -53,7 +53,7 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
  * Decodes the concatenated bytes of the tokens. Invalid UTF-8, such as half a character, becomes U+FFFD.
  *
  * @example
- * const table = ByteLevel.tokenBytes(["a", "b", "Ġc"], () => true)
+ * const table = ByteLevel.tokenBytes(["a", "b", "Ġc"], () => false)
  * ByteLevel.decode(table, [0, 1, 2]) // "ab c"
  */
 export const decode = ({ bytes, offsets }: TokenBytes, tokens: ArrayLike<number>): string => {
