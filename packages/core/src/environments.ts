@@ -18,7 +18,7 @@ export * as TerminationReward from "./env/message/TerminationReward.ts"
 export * as UserSimulator from "./env/message/UserSimulator.ts"
 /** A game of several players who take turns. */
 export * as Game from "./env/game/Game.ts"
-/** The policy plays one side of a game, and opponents play the others. */
+/** A game in which the policy plays one side and opponents play the others. */
 export * as Versus from "./env/game/Versus.ts"
 /** What model-based graders share: the error of an answer without a verdict, and the count of judge calls. */
 export * as Judge from "./env/judge/Judge.ts"

@@ -44,7 +44,7 @@ export * as FailurePolicy from "./rollout/FailurePolicy.ts"
 export * as Limits from "./env/Limits.ts"
 /** Reinforcement learning from groups of attempts. */
 export * as Rl from "./rl/Rl.ts"
-/** Published algorithms by name; each sets credit, loss, clipping, KL penalty and group filters as in its paper. */
+/** Published algorithms by name. Each sets the credit and the loss with its clipping, some also a KL penalty or group filters. */
 export * as Algorithm from "./rl/Algorithm.ts"
 /** How sampling and training alternate or overlap. */
 export * as Pace from "./rl/Pace.ts"
@@ -52,7 +52,7 @@ export * as Pace from "./rl/Pace.ts"
 export * as Credit from "./learn/Credit.ts"
 /** Advantage estimators: how much better each member did than its group. */
 export * as Advantage from "./learn/Advantage.ts"
-/** The losses a backend computes, each a sum over tokens of L(lp) with ratio = exp(lp − q), q the sampler's log-probability. */
+/** Losses that a backend computes: sums over tokens of a function of a token's log-probability or importance ratio. */
 export * as Loss from "./model/Loss.ts"
 /** Policy losses from the literature as expressions, each a few lines with its formula and its source. */
 export * as PolicyLoss from "./losses/PolicyLoss.ts"
@@ -87,5 +87,5 @@ export * as Tinker from "./backend/Tinker.ts"
 export * as TinkerError from "./backend/TinkerError.ts"
 /** Settings: Schema fields with a default, unit, help text and check; each also states whether it is part of the run's identity. */
 export * as Setting from "./settings/Setting.ts"
-/** An invalid option, reported before the first request. */
+/** An invalid option, usually reported before the first request. */
 export * as InvalidOption from "./settings/InvalidOption.ts"

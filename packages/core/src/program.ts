@@ -10,7 +10,7 @@ export * as Pass from "./run/Pass.ts"
 export * as RunOptions from "./run/RunOptions.ts"
 /** Why a stored run cannot be resumed. */
 export * as ResumeError from "./run/ResumeError.ts"
-/** Limits on a run's spending: the run warns when a share of a limit is spent, and stops before it might exceed the limit. */
+/** Limits on a run's spending. The run warns at a share of each limit, by default 80 %, and stops before it might exceed the limit. */
 export * as Caps from "./run/spending/Caps.ts"
 /** Token prices by model. */
 export * as Prices from "./run/spending/Prices.ts"

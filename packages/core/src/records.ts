@@ -3,8 +3,8 @@
 /** A rolled out group as lossless JSON: the payload of a `GroupRolledOut` record. */
 export * as GroupPayload from "./rollout/payload/GroupPayload.ts"
 /**
- * What an iteration trained on, token by token: the payload of its `Updated` record. Each datum has a value per trained token, as base64 of
- * little-endian 32-bit floats.
+ * What an iteration trained on, token by token: the payload of its `Updated` record. Each datum has a log-probability and an advantage per
+ * trained token, as base64 of little-endian 32-bit floats.
  */
 export * as TrainedTokens from "./rl/metrics/TrainedTokens.ts"
 /** Everything that a run has paid for, including iterations that a resume abandoned. */
@@ -37,7 +37,7 @@ export * as Rollouts from "./story/Rollouts.ts"
 export * as Conversation from "./story/Conversation.ts"
 /** Where prompts rendered again from a conversation differ from the recorded prompts. */
 export * as Departure from "./story/Departure.ts"
-/** The tokens that a turn's prompt adds after the previous turn. */
+/** The tokens that a turn's prompt adds to the turn that it continues. */
 export * as NewTokens from "./story/NewTokens.ts"
 /** The names of environment logs that readers interpret. */
 export * as LogNames from "./story/LogNames.ts"

@@ -30,7 +30,7 @@ describe("the core", () => {
   })
 
   for (const entry of ["index.ts", "testing/index.ts"]) {
-    it.effect(`runs in a browser: ${entry} bundles without anything of Node`, () =>
+    it.effect(`bundles for a browser without imports of Node or other packages: ${entry}`, () =>
       Effect.gen(function*() {
         const bundle = yield* Effect.promise(() =>
           rolldown({

@@ -2,7 +2,7 @@
 import type * as Loss from "../model/Loss.ts"
 import type * as Sampling from "../model/Sampling.ts"
 
-/** How a backend reduces a loss: the sum over tokens, or each sequence's mean averaged over sequences. */
+/** How a backend reduces a loss: the sum over tokens, each sequence's mean averaged over sequences, or not known. */
 export type LossReduction = "token-sum" | "sequence-mean" | "unknown"
 
 /**

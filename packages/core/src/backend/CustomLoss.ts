@@ -1,4 +1,4 @@
-/** A loss computed by the caller, turned into a weighted cross entropy that has the same gradient. */
+/** Turns a loss that the caller computes into a weighted cross entropy with the same gradient. */
 import * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Datum from "../model/Datum.ts"

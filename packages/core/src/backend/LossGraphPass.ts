@@ -28,7 +28,7 @@ export const fromExamples = <X extends LossExpression.Extras>(
   }))
 }
 
-/** The targets with zero weights, as input of a forward pass. */
+/** The data with weights of 0 for all targets, as input of a forward pass. */
 export const weighted = (data: Data): Array.NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">> =>
   Array.map(
     data,
@@ -68,8 +68,8 @@ const unsupported = ({ name }: LossGraph.LossGraph, { detail, node }: LossGraph.
   })
 
 /**
- * Checks a graph before anything is sent: each datum must have all its inputs, with the right ranks and shapes. Fails as `Unsupported` if
- * the graph has operations that loss expressions do not have.
+ * Checks a graph before anything is sent. Fails as `Unsupported` if the graph has operations that loss expressions do not have, and as
+ * `Rejected` if the loss has no gradient or a datum lacks an input, has one of the wrong shape, or has too many tokens to compute.
  */
 export const check = Effect.fnUntraced(function*(
   data: Data,

@@ -1,6 +1,6 @@
 /**
- * The values of the losses and their derivatives by the targets' log-probabilities, for a backend that computes them itself: L and c =
- * ∂L/∂lp per token, summed over tokens. The gradient of the weights depends only on c.
+ * The values of the losses and their derivatives with respect to the targets' log-probabilities, for a backend that computes them itself: L
+ * and c = ∂L/∂lp per token. The loss is the sum of L over tokens; the gradient of the weights depends only on c.
  *
  * ratio = exp(lp − q), where q is the log-probability with which the token was sampled, A its advantage, and w its weight.
  *
@@ -160,7 +160,7 @@ export const policy = (
   return { loss, gradient }
 }
 
-/** The value of `loss` and its gradient for one datum. Throws if the loss has no closed formula or reads other inputs than these. */
+/** The value of `loss` and its gradient for one datum. Throws a `TypeError` if the loss has no published formula or reads other inputs. */
 export const evaluate = (
   { config, name }: Loss.Loss<Datum.Kind>,
   inputs: Datum.Inputs[Datum.Kind],

@@ -45,12 +45,12 @@ export interface Metering {
   readonly judge: <A, E, R>(verdict: Effect.Effect<A, E, R>, neutral: A) => Effect.Effect<A, E, R>
 }
 
-/** The metering in effect for all models other than the one being trained. A run provides the metering of its budget. */
+/** The metering in effect for all models other than the one being trained. A run provides its own. Default: nothing is counted. */
 export const Metering = Context.Reference<Metering>("@effect-rl/core/backend/Metering", {
   defaultValue: () => ({ meter: (client) => client, count: () => Effect.void, asks: true, judge: (verdict) => verdict })
 })
 
-/** Tokens of a request: the number sampled if the answer is known, otherwise the most that the request may sample. */
+/** The tokens of a request. Without an answer, `sampled` is the most that the request may sample. */
 export const asked = (request: Sampling.SampleRequest, answer?: Sampling.SampleResponse): Tokens => ({
   prefilled: request.prompt.length,
   sampled: answer === undefined

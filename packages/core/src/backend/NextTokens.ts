@@ -1,5 +1,6 @@
 /**
- * Log-probabilities of targets from a client that only samples. The targets must be the next tokens, so input and targets form one prompt.
+ * Log-probabilities of targets from a client that only samples. Targets with a weight must be the next tokens, so input and targets form
+ * one prompt.
  */
 import * as Effect from "effect/Effect"
 import type * as Datum from "../model/Datum.ts"
@@ -36,7 +37,7 @@ const checkTargets = (data: ReadonlyArray<WeightedTokens>) => {
 const whole = ({ inputs: { targetTokens }, modelInput }: WeightedTokens) =>
   ModelInput.append(modelInput, targetTokens.subarray(-1))
 
-/** The log-probabilities of the datums' targets, `[T]` per datum. Fails as `Rejected` for targets that are not the next tokens. */
+/** The log-probabilities of the datums' targets, `[T]` per datum. Fails as `Rejected` if a weighted target is not the next token. */
 export const logprobs = Effect.fnUntraced(function*(
   client: Pick<SamplingClient, "computeLogprobs">,
   data: ReadonlyArray<WeightedTokens>

@@ -12,8 +12,8 @@ import { Closed, TinkerError } from "./TinkerError.ts"
 /** A queue of calls that run one after another. */
 export interface RequestQueue {
   /**
-   * Accepts a call; `operation` names it in errors. Fails as `Closed` if the queue is closed. If a decisive call fails, the calls submitted
-   * before its failure do not run and fail as `Closed`.
+   * Accepts a call; `operation` names it in errors. Fails as `Closed` if the queue is closed or an earlier failure was never awaited. If a
+   * decisive call fails, the calls that are then waiting do not run and fail as `Closed`.
    */
   readonly submit: <A, E>(
     operation: string,
@@ -48,7 +48,8 @@ const failureDetail = (cause: Cause.Cause<unknown>) =>
   })
 
 /**
- * Creates a queue that runs calls until the scope closes. Closing the scope waits for the running call.
+ * Creates a queue that runs calls until the scope closes. Closing the scope interrupts the running call, waits for its end, and lets all
+ * unanswered calls fail as `Closed`.
  *
  * @example
  * Effect.gen(function*() {
@@ -61,7 +62,7 @@ export const make: Effect.Effect<RequestQueue, never, Scope.Scope> = Effect.gen(
   const calls = yield* Queue.unbounded<Entry>()
   const unanswered = new Set<Entry>()
   let closedBecause: string | undefined
-  /** The first failure that nobody has awaited yet. The next call closes the client because of it. */
+  /** The first failure that has not been awaited yet. Because of it, the next call is refused, and so are all later ones. */
   let unseen: Failure | undefined
   let failedBecause: string | undefined
   /** The latest failure of a decisive call. */

@@ -158,7 +158,7 @@ export const lossName = ({ name }: Loss.Loss<Datum.Kind>, { losses = [] }: Capab
       })
     )
 
-/** Checks that the runs are valid and cover `expected` positions of `field` in total. */
+/** Checks that the spans are valid and cover `expected` positions of `field` in total. */
 const covered = (field: string, spans: ReadonlyArray<Datum.Span>, expected: number): Found => [
   ...spans.flatMap(({ length, offset, sequenceId }, index) => [
     ...one(`${field}[${index}].sequenceId`, "empty", sequenceId !== "", "text"),
@@ -212,8 +212,8 @@ const allFit = (data: ReadonlyArray<Pick<GraphDatum, "modelInput">>, capabilitie
   Effect.forEach(data, ({ modelInput }) => fits(modelInput.length, 0, capabilities), { discard: true })
 
 /**
- * Checks that the data fit the context and the vocabulary, have matching lengths, have no NaN where a loss reads, and have advantages only
- * where the mask is set.
+ * Checks that the model supports the loss and its configuration, and that the data fit the context and the vocabulary, have matching
+ * lengths, finite values where the loss reads, advantages only where the mask is not 0, and valid provenance.
  */
 export const pass = (
   data: ReadonlyArray<Datum.Datum<Datum.Kind>>,
@@ -287,7 +287,7 @@ const samplingParams = (params: Sampling.SamplingParams, vocabulary: number): Fo
 
 const isAsked = (value: Sampling.SampleRequest[Sampling.Extra]) => value !== undefined && value !== 0 && value !== false
 
-/** The first field of the request that this model does not support. */
+/** The first field of the request that this model does not support; undefined if it supports all. */
 const missingExtra = (request: Sampling.SampleRequest, { sampling = [] }: Capabilities) => {
   const {
     grammar,

@@ -25,7 +25,7 @@ const pieceOf = (request: Sampling.SampleRequest, most: number): Sampling.Sample
   }
 }
 
-/** The request for the tokens after a piece, or none if the response has ended. */
+/** The request for the tokens after a piece; `None` if the response has ended. */
 const after = (
   request: Sampling.SampleRequest,
   { stopReason, tokens }: Sampling.SampledTokens

@@ -17,8 +17,8 @@ const equal = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) =>
   left.every((one, index) => one === right[index])
 
 /**
- * Samples nine sequences of at most 16 tokens after `prompt` and compares them. Choose a prompt with varied answers: if the model always
- * answers alike, the result is `duplicates`.
+ * Samples up to nine sequences of at most 16 tokens after `prompt` and compares them. Choose a prompt with varied answers: if the model
+ * always answers alike, the result is `duplicates`.
  *
  * @example
  * SeedProbe.probe(client, prompt).pipe(Effect.tap((seeds) => Console.log(`seeds: ${seeds}`)))

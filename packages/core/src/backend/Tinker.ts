@@ -22,11 +22,14 @@ export interface LoraOptions {
   readonly userMetadata?: UserMetadata
 }
 
-/** The digest of a checkpoint when it was saved. A backend that verifies digests refuses a checkpoint with another digest. */
+/**
+ * Metadata of the new training run, and the digest that the checkpoint had when it was saved. A backend that verifies digests refuses a
+ * checkpoint with another digest.
+ */
 export interface StateOptions extends Pick<LoraOptions, "userMetadata">, Pick<Checkpoint, "digest"> {}
 
 /**
- * The backend of a program: hosted, embedded or scripted. One Layer decides which.
+ * The backend of a program: hosted, embedded or scripted, depending on the Layer that the program provides.
  *
  * @example
  * Effect.gen(function*() {

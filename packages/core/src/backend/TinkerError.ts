@@ -38,7 +38,7 @@ export class Unsupported extends Schema.TaggedError<Unsupported>()("Unsupported"
   }
 }
 
-/** The model, checkpoint or run does not exist. */
+/** The model or checkpoint does not exist. `available` lists those that do. */
 export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {
   kind: Schema.Literals(["model", "checkpoint"]),
   name: Schema.String,
@@ -65,7 +65,7 @@ export class ContextTooLong extends Schema.TaggedError<ContextTooLong>()("Contex
   }
 }
 
-/** The client was unloaded, its scope closed, or an earlier request failed and was never awaited. */
+/** The client was unloaded, its scope closed, or an earlier request failed and was never awaited or was needed for this one. */
 export class Closed extends Schema.TaggedError<Closed>()("Closed", { detail: Schema.String }) {
   override get message() {
     return this.detail

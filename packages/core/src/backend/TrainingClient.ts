@@ -84,8 +84,8 @@ export interface SaveOptions {
 }
 
 /**
- * Options for external weights: the retention, and who can read the files, as age recipients, native keys or SSH public keys. Default:
- * anyone.
+ * Options for external weights: the retention, and the age recipients (native or SSH public keys) that can decrypt the files. Default: the
+ * files are not encrypted.
  */
 export interface ExternalSaveOptions extends Pick<SaveOptions, "ttl"> {
   readonly ageEncryptionRecipients?: ReadonlyArray<string>

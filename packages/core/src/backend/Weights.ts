@@ -7,7 +7,7 @@ import type { SamplingClient } from "./SamplingClient.ts"
 import { TinkerError, Unsupported } from "./TinkerError.ts"
 import type { TrainingClient } from "./TrainingClient.ts"
 
-/** A sampler and the number of optimizer steps behind its weights. */
+/** A sampler and the number of optimizer steps that led to its weights. */
 export interface Sampler {
   readonly client: SamplingClient
   readonly step: number

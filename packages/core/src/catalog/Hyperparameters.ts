@@ -20,16 +20,16 @@ const loraRate = (model: ModelRegistry.Model): number | undefined => {
 
 /** How the weights are trained. The learning rate depends on it. */
 export interface Options {
-  /** Default true. */
+  /** Whether a LoRA adapter is trained instead of all weights. Default: true. */
   readonly isLora?: boolean
-  /** Default: "adamw", the only optimizer with published rates. */
+  /** The optimizer. Default: "adamw", the only one with published rates. */
   readonly optimizer?: "adamw" | "dimuon"
 }
 
 /**
  * The recommended learning rate: `5e-5 · 10 · (2000 / hidden size)^e` for LoRA of any rank, and a tenth of it for full fine-tuning; e is
- * 0.781 for Llama and 0.0775 for Qwen. Fails for a model or an optimizer without a calibrated rate. For a model that is not in the
- * registry, pass its registry row instead of its name.
+ * 0.781 for Llama and 0.0775 for Qwen. A `loraLearningRate` in the model's registry row replaces the formula. Fails for a model or an
+ * optimizer without a calibrated rate. For a model that is not in the registry, pass its registry row instead of its name.
  *
  * @example
  * const learningRate = Hyperparameters.getLr("Qwen/Qwen3-8B", { isLora: true })

@@ -43,7 +43,7 @@ const definitionName = (tool: number, key: string, name: string) => `tool_${tool
 
 const rootName = (tool: number) => `tool_${tool}`
 
-/** Rewrites a `$ref` for the merged definitions, in which those of tool `tool` stand beside those of the other tools. */
+/** Rewrites a `$ref` in the schema of tool `tool` for the merged definitions of all tools. */
 const moved = (reference: string, tool: number) => {
   const [, key, name] = /^#\/(\$defs|definitions)\/([\w-]+)$/.exec(reference) ?? []
   if (key !== undefined && name !== undefined) return `#/$defs/${definitionName(tool, key, name)}`

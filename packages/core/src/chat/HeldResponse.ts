@@ -25,14 +25,14 @@ export interface Model {
 
 type Messages = ReadonlyArray<Message.Message>
 
-/** The tokens of the renderer's stop. */
+/** The tokens of the renderer's first stop; empty if it has none. */
 export const closing = ({ renderer: { stop }, tokenizer }: Pick<Model, "renderer" | "tokenizer">): Int32Array => {
   const [first] = stop
   if (first === undefined) return new Int32Array(0)
   return typeof first === "string" ? tokenizer.encode(first) : Int32Array.of(first)
 }
 
-/** What the renderer parses from a response that consists of this text and the stop; nothing if it cannot parse it. */
+/** What the renderer parses from a response that consists of this text and the stop; `None` if the renderer cannot parse it. */
 const reading = ({ renderer, tokenizer }: Model, messages: Messages, text: string) => {
   const reader = renderer.stream(messages)
   const first = reader.push([...tokenizer.encode(text), ...closing({ renderer, tokenizer })])

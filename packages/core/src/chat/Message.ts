@@ -47,7 +47,7 @@ export interface Message {
   readonly unparsedToolCalls?: ReadonlyArray<UnparsedToolCall>
   readonly toolCallId?: string
   readonly name?: string
-  /** Whether to train on the message, in supervised examples that choose the messages to train on. */
+  /** Whether a supervised example trains on the message. The mode "customized" needs it on every message; other modes refuse it. */
   readonly trainable?: boolean
 }
 
@@ -58,7 +58,7 @@ export const assistant = (content: string): Message => ({ role: "assistant", con
 /** A system message with text content. */
 export const system = (content: string): Message => ({ role: "system", content })
 
-/** The text parts joined, without thinking. */
+/** The text of the message: a string as it is, or the text parts joined. */
 export const text = (message: Pick<Message, "content">): string =>
   typeof message.content === "string"
     ? message.content
@@ -68,7 +68,7 @@ export const text = (message: Pick<Message, "content">): string =>
 export const parts = (message: Message): ReadonlyArray<ContentPart> =>
   typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content
 
-/** The thinking parts joined. */
+/** The thinking parts joined; empty if the content is a string. */
 export const thinking = (message: Pick<Message, "content">): string =>
   typeof message.content === "string"
     ? ""

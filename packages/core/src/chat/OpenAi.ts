@@ -29,7 +29,7 @@ export const Part = Schema.Union([
 ])
 export type Part = typeof Part.Type
 
-/** One message. Reasoning is in `reasoning_content`, as services with open models name it. */
+/** One message. Reasoning is in `reasoning_content`, the name that services with open models use. */
 export const ChatMessage = Schema.Struct({
   role: Schema.String,
   content: Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(Part)]))),
@@ -155,7 +155,12 @@ const fromContent = (message: Message.Message): string | ReadonlyArray<Part> => 
   })
 }
 
-/** The message in OpenAI's format, with its text joined and its reasoning joined separately. @see tinker-cookbook `to_openai_message` */
+/**
+ * The message in OpenAI's format. The content is the joined text, or a list of parts if there is an image; `reasoning_content` is the
+ * joined reasoning.
+ *
+ * @see tinker-cookbook `to_openai_message`
+ */
 export const fromMessage = (message: Message.Message): ChatMessage => {
   const reasoning = Message.thinking(message)
   const { name, role, toolCallId, toolCalls = [] } = message
@@ -195,7 +200,7 @@ const identified = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Mes
 export const fromMessages = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<ChatMessage> =>
   identified(messages).map(fromMessage)
 
-/** Why a response ended: at its stop, with tool calls to answer, or at the length limit. */
+/** Why a response ended: at its stop, with tool calls to answer, or without a proper end, which counts as the length limit. */
 export const finishReason = ({ message, termination }: Parsed): "stop" | "tool_calls" | "length" => {
   if (termination === "malformed") return "length"
   return message.toolCalls !== undefined && message.toolCalls.length > 0 ? "tool_calls" : "stop"
@@ -210,7 +215,7 @@ export interface ChunkDelta {
 
 /**
  * A delta of a streamed response as the `delta` of a chunk; `index` is the number of calls before it. A call that cannot be parsed becomes
- * its own raw text.
+ * content with its raw text.
  */
 export const fromDelta = (delta: Delta, index: number): ChunkDelta => {
   switch (delta._tag) {

@@ -4,7 +4,7 @@ import * as Stream from "effect/Stream"
 import type { Message, ToolCall, UnparsedToolCall } from "./Message.ts"
 import type { Parsed, Renderer, RendererError } from "./Renderer.ts"
 
-/** More answer text. `part` is the number of message parts begun so far. */
+/** More answer text. `part` is the number of message parts that have begun so far, including this one. */
 export interface TextDelta {
   readonly _tag: "Text"
   readonly part: number
@@ -43,7 +43,7 @@ export interface Ended {
 export interface ResponseStream {
   /** Returns the deltas that these tokens complete. */
   readonly push: (tokens: ArrayLike<number>) => ReadonlyArray<Delta>
-  /** Must be run once, after the last token. */
+  /** Returns the remaining deltas and the parsed message. It must be run once, after the last token. */
   readonly end: Effect.Effect<Ended, RendererError>
 }
 

@@ -21,13 +21,13 @@ export interface Weight {
 export interface LearnabilityOptions {
   /** Members with at least this reward count as successful. */
   readonly success: number
-  /** Minimum weight, so groups that all members or none solve are still tried from time to time. Default: 0.05. */
+  /** Minimum weight, so groups that all or no members solve are still tried from time to time. Default: 0.05. */
   readonly least?: number
 }
 
 /**
- * The weight max(4·p·(1 − p), `least`), where p is the share of members that succeeded last time; 1 for a group not yet seen. It is highest
- * if half of the members succeed, because such a group is the most informative.
+ * The weight max(4·p·(1 − p), `least`), where p is the share of finished members that succeeded last time; `least` if no member finished,
+ * and 1 for a group not yet seen. The weight is highest if half of the members succeed, because such a group is the most informative.
  */
 export const learnability = ({ least = 0.05, success }: LearnabilityOptions): Weight => ({
   name: `learnability ${success} ${least}`,
@@ -43,7 +43,7 @@ export const learnability = ({ least = 0.05, success }: LearnabilityOptions): We
 export interface Options {
   readonly weight: Weight
   readonly groupsPerBatch: number
-  /** The number of batches. Default: that of the dataset. */
+  /** The number of batches. Default: as many as the dataset has. */
   readonly batches?: number
 }
 
@@ -76,9 +76,10 @@ const byRank = (left: Ranked<unknown, unknown>, right: Ranked<unknown, unknown>)
   Number(left.weight === 0) - Number(right.weight === 0) || left.rank - right.rank
 
 /**
- * Chooses each batch from all groups of a dataset, by weight and without replacement within the batch. The choice depends on earlier
- * results only through `history`, so a resumed run chooses the same groups as an uninterrupted one. The first batch fails with
- * `InvalidOption` if `groupsPerBatch` or `batches` is not an integer ≥ 1; any batch fails with it if a weight is not a number ≥ 0.
+ * Chooses each batch from all groups of a dataset, by weight and without replacement within the batch. Groups with weight 0 are chosen only
+ * if too few others are left. The choice depends on earlier results only through `history`, so a resumed run chooses the same groups as an
+ * uninterrupted one. The first batch fails with `InvalidOption` if `groupsPerBatch` or `batches` is not an integer ≥ 1; any batch fails
+ * with it if a weight is not a number ≥ 0.
  *
  * @example
  * const adaptive = Difficulty.sample(dataset, { weight: Difficulty.learnability({ success: 1 }), groupsPerBatch: 16 })

@@ -31,7 +31,7 @@ export interface Epochs<out A> {
   readonly length: number
   /** A hash of the rows and their order, for a dataset's fingerprint. */
   readonly fingerprint: string
-  /** Undefined if every batch is full. */
+  /** Undefined if every batch is full, or if an epoch has only one batch. */
   readonly shortBatch: ShortBatch | undefined
   /**
    * The rows of a batch, as a pure function of the arguments. Dies if `index` is out of range. A batch never contains rows of two epochs.
@@ -45,7 +45,7 @@ export const checkIndex = (dataset: string, index: number, length: number): Effe
     ? Effect.void
     : Effect.die(new RangeError(`${dataset}.batch: index is ${index}, expected 0 up to ${length} exclusive`))
 
-/** A hash of JSON values, for fingerprints. */
+/** A 32-bit hash of JSON values as eight hexadecimal digits, for fingerprints. */
 export const hashOf = (values: ReadonlyArray<unknown>): string =>
   values.reduce((hash: number, value) => Seed.derive(hash, JSON.stringify(value)), 0).toString(16).padStart(8, "0")
 

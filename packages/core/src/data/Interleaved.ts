@@ -9,7 +9,7 @@ import * as RLDataset from "./RLDataset.ts"
 
 /** A dataset and its share of the groups. */
 export interface Source<out E = never, out R = never> {
-  /** Prefix of the source's group keys, followed by a slash. */
+  /** The name of the source, unique among the sources. The name and a slash precede the keys of the source's groups. */
   readonly name: string
   readonly dataset: RLDataset.RLDataset<E, R>
   /** Relative share of the groups. */
@@ -19,10 +19,10 @@ export interface Source<out E = never, out R = never> {
 type Error<S> = [S] extends [Source<infer E, infer _R>] ? E : never
 type Requirements<S> = [S] extends [Source<infer _E, infer R>] ? R : never
 
-/** The size, the number and the order of the interleaved batches. */
+/** The size and the number of the interleaved batches. */
 export interface Options {
   readonly groupsPerBatch: number
-  /** The number of batches. Default: as many as fit before the first source is used up. */
+  /** The number of batches. Default: about as many as fit before the first source is used up, at least 1. */
   readonly batches?: number
 }
 
@@ -36,7 +36,7 @@ interface Measured<E, R> extends Source<E, R>, Order.Pool {
 
 type Groups<E, R> = ReadonlyArray<EnvGroupBuilder<E, R>>
 
-/** Orders are kept in memory: one number for each group of a source and for each slot. */
+/** Maximum number of groups in a source and of slots in all batches. The order keeps one number in memory for each of them. */
 const mostGroups = 2 ** 24
 
 const isCount = (value: number) => Number.isSafeInteger(value) && value >= 1
@@ -145,8 +145,8 @@ const interleave = <E, R>(
 
 /**
  * Draws each group from a source chosen by weight. Each source is shuffled, and all its groups are used before any repeats. The first and
- * the last batch of each source are read to count its groups; only the last batch may be shorter than the others. A missing group is an
- * error.
+ * the last batch of each source are read to count its groups; only the last batch may be shorter than the others. Fails with
+ * `InvalidOption` if an option or a source is invalid. A batch fails with it if a source's batch has fewer groups than were counted.
  *
  * @example
  * const mixed = Interleaved.make(

@@ -31,7 +31,7 @@ export interface Options {
   readonly groupSize: number
   /** Messages before each question, such as worked examples. */
   readonly prefix?: ReadonlyArray<Message.Message>
-  /** Default `["problems"]`. */
+  /** Tags of the groups. Default: `["problems"]`. */
   readonly tags?: ReadonlyArray<string>
 }
 

@@ -132,7 +132,7 @@ export interface Named {
   readonly name: string
 }
 
-/** Replaces each group. */
+/** Replaces each group by the result of `f`. The change's name is added to the fingerprint. */
 export const map: {
   <E, R, E2, R2>(
     f: (group: EnvGroupBuilder.EnvGroupBuilder<E, R>) => EnvGroupBuilder.EnvGroupBuilder<E2, R2>,
@@ -156,7 +156,7 @@ export const map: {
   })
 )
 
-/** Keeps only the groups that `keep` accepts. Batches may become shorter or empty. */
+/** Keeps only the groups that `keep` accepts. Batches may become shorter or empty. The filter's name is added to the fingerprint. */
 export const filter: {
   <E, R>(
     keep: (group: EnvGroupBuilder.EnvGroupBuilder<E, R>) => boolean,

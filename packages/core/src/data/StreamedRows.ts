@@ -32,7 +32,7 @@ export interface StreamedRows<out A, out E, out R> {
   /** The number of full batches in all epochs. Rows of an epoch that do not fill a batch are dropped. */
   readonly length: number
   readonly fingerprint: string
-  /** The rows of a batch. Dies if `index` is out of range; fails if the stream has fewer rows than `rows`. */
+  /** The rows of a batch. Dies if `index` is out of range; fails with `InvalidOption` if the stream ends before the batch is full. */
   readonly batch: (index: number, seed: number) => Effect.Effect<ReadonlyArray<Epochs.Placed<A>>, E | InvalidOption, R>
 }
 

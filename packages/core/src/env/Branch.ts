@@ -36,7 +36,7 @@ export interface Branch {
   readonly reason: Reason
 }
 
-/** A branch for a prompt that is rendered from the beginning. */
+/** The branch of a prompt that is rendered from the beginning and continues no turn. */
 export const anew = (reason: Reason): Branch => ({ after: -1, reason })
 
 /** Index of the turn that turn `turn` continues: by default the previous one. −1 if it continues none. */

@@ -42,12 +42,12 @@ export interface Prompt {
   readonly branch?: Branch
 }
 
-/** The first prompt exceeds the token budget. The episode ends with this reward and without an action. */
+/** An episode that ends before its first action, with this reward; by default because the first prompt exceeds the token budget. */
 export interface Overflow {
   readonly _tag: "Overflow"
   readonly reward: number
   readonly logs?: Readonly<Record<string, string | number>>
-  /** Default: "max_tokens". "completed" if the other members finished before this member's first turn. */
+  /** Why the episode ended. Default: "max_tokens"; "completed" if other members finished before this member's first turn. */
   readonly stopReason?: StopReason
 }
 
@@ -114,7 +114,7 @@ export interface Env<out E = never, out R = never> {
   readonly task?: Task
   /** The environment's own limits. The tighter of these and the caller's limits apply. */
   readonly limits?: Limits
-  /** Called when the episode is over, however it ends. No step follows, so other members must not wait for one. */
+  /** Runs when the episode is over, however it ends. No step follows, so other members must not wait for one. */
   readonly leave?: Effect.Effect<void>
 }
 

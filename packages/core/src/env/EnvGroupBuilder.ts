@@ -69,7 +69,7 @@ export interface EnvGroupBuilder<out E = never, out R = never> {
 export interface Options<E, R, AE, AR> {
   readonly key: string
   readonly size: number
-  /** Default none. */
+  /** Tags of the group. Default: none. */
   readonly tags?: ReadonlyArray<string>
   /** Makes a member's environment. It may acquire resources: its scope closes after the group's rewards. */
   readonly makeEnv: (member: number, attempt: Attempt) => Effect.Effect<Env.Env<E, R>, AE, AR>

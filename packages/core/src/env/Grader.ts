@@ -74,7 +74,7 @@ export const run = <A, E, R>(grading: Effect.Effect<A, E, R>): Effect.Effect<A, 
 
 const isEffect = <A, E, R>(given: A | Effect.Effect<A, E, R>): given is Effect.Effect<A, E, R> => Effect.isEffect(given)
 
-/** Calls a check that returns its verdict directly or as an effect. */
+/** Calls a check that returns its verdict directly or as an effect, which runs as in `run`. Dies with `GraderThrew` if the call throws. */
 export const verdict = <A extends boolean | number, E, R>(
   grade: () => A | Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>

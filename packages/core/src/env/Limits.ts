@@ -74,7 +74,7 @@ function set(limits: object) {
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined))
 }
 
-/** The tighter of each pair of limits. */
+/** The tighter of each pair of limits. A limit that only one side sets applies. */
 export const tighter = (left: Limits, right: Limits): Limits =>
   set({
     maxTurns: smaller(left.maxTurns, right.maxTurns),
@@ -87,7 +87,7 @@ export const tighter = (left: Limits, right: Limits): Limits =>
     stepTimeout: shorter(left.stepTimeout, right.stepTimeout)
   })
 
-/** The token budget, if any, that has no room for another turn of even one token. */
+/** The stop reason of the first token budget with at most one token left; undefined if there is none. */
 export const exhausted = (self: Limits, observationTokens: number, sampledTokens: number) => {
   if ((self.maxTrajectoryTokens ?? Infinity) - observationTokens <= 1) return "max_tokens"
   return (self.maxSampledTokens ?? Infinity) - sampledTokens <= 1 ? "max_sampled_tokens" : undefined
@@ -95,7 +95,7 @@ export const exhausted = (self: Limits, observationTokens: number, sampledTokens
 
 const unlessSpent = (left: number) => left > 1 ? left : Infinity
 
-/** The maximum number of tokens of the next turn. A budget that is exhausted, but that a hook chose to ignore, does not limit it. */
+/** The maximum number of tokens of the next turn; undefined if unlimited. An exhausted budget, which a hook ignored, does not limit it. */
 export const turnTokens = (self: Limits, observationTokens: number, sampledTokens: number): number | undefined => {
   const least = Math.min(
     self.maxTurnTokens ?? Infinity,

@@ -32,7 +32,7 @@ export interface Options<E = never, R = never> {
   readonly prefix?: ReadonlyArray<Message.Message>
   /** Weight of the format in the reward. Default: 0.1. */
   readonly formatCoef?: number
-  /** Whether a response must end at the renderer's own stop instead of the model's end-of-text token. Default: true. */
+  /** Whether a response ends properly only at the renderer's own stop, not also at the model's end-of-text token. Default: true. */
   readonly requireStopSequence?: boolean
 }
 

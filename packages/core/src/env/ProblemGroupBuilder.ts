@@ -10,9 +10,9 @@ export interface Options<E, R> {
   readonly key: string
   readonly size: number
   readonly env: (member: number, attempt: Attempt) => ProblemEnv<E, R>
-  /** Default `["problems"]`. */
+  /** Tags of the group. Default: `["problems"]`. */
   readonly tags?: ReadonlyArray<string>
-  /** See `EnvGroupBuilder.form`. */
+  /** A text that distinguishes the group beyond key, size and tags; see `EnvGroupBuilder.form`. Default: none. */
   readonly form?: string
 }
 

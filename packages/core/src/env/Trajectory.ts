@@ -62,7 +62,7 @@ export interface Transition {
   readonly shown?: AddedMessages
   /** The turn that this one continues, if the environment says that it is not the previous one. */
   readonly branch?: Branch
-  /** Absent if the turn took less than a millisecond. */
+  /** The times of the turn; absent if it took less than a millisecond. */
   readonly times?: TurnTimes
 }
 
@@ -104,7 +104,7 @@ export const texts = (
   }
 }
 
-/** Whether one of the turns solved the task; undefined if no score says so. */
+/** Whether one of the turns solved the task; undefined if no score says whether it did. */
 export const isCorrect = ({ transitions }: Trajectory): boolean | undefined => {
   const verdicts = transitions.flatMap(({ score }) => score?.success ?? [])
   return verdicts.length === 0 ? undefined : verdicts.includes(true)
@@ -113,7 +113,7 @@ export const isCorrect = ({ transitions }: Trajectory): boolean | undefined => {
 /** Whether the last turn was cut at its token limit. */
 export const isTruncated = (self: Trajectory) => self.transitions.at(-1)?.action.stopReason === "length"
 
-/** The number of sampled tokens. */
+/** The number of sampled tokens in all turns. */
 export const actionTokens = (self: Trajectory) =>
   self.transitions.reduce((count, transition) => count + transition.action.tokens.length, 0)
 

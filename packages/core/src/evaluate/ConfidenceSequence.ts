@@ -10,7 +10,7 @@ export interface Interval {
 
 /** The range of the observations, and the probability of an error. */
 export interface Options {
-  /** The lower bound of the observations. */
+  /** The lower bound of the observations. `most` is the upper bound. */
   readonly least: number
   readonly most: number
   /** The probability that any of the intervals misses the mean. Default: 0.05. */

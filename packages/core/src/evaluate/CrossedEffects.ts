@@ -32,7 +32,7 @@ export type Table = ReadonlyArray<ReadonlyArray<number>>
 /** The difference right − left with its 95 % interval. */
 export interface Difference {
   readonly difference: number
-  /** Lower end of the interval; infinite with fewer than two problems. */
+  /** Lower end of the interval. With fewer than two problems, the interval is from −∞ to ∞. */
   readonly low: number
   readonly high: number
   /** Degrees of freedom of Student's t distribution. */
@@ -55,7 +55,7 @@ interface Side {
   readonly problems: ReadonlyArray<number>
   /** The variance of the side's mean over seeds; 0 with one seed. */
   readonly seeds: Component
-  /** The part of that variance that is noise of the problems: the interaction of seeds and problems. */
+  /** The part of the seed variance that comes from the interaction of seeds and problems; 0 with one seed. */
   readonly noise: number
 }
 

@@ -79,7 +79,8 @@ const correctOf = (group: GroupResult.Group) =>
 const share = (verdicts: ReadonlyArray<boolean>) => verdicts.filter(Boolean).length / verdicts.length
 
 /**
- * The share of correct episodes, and of groups with at least one correct episode. If any episode is graded as correct or incorrect, an
+ * The share of correct episodes with its interval and, if a group has several episodes, the share of groups with at least one correct
+ * episode; empty if no episode is graded as correct or incorrect. If any episode is graded as correct or incorrect, an
  * episode without such a score counts as incorrect.
  */
 const correctNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
@@ -109,7 +110,7 @@ const rewardOf = (groups: ReadonlyArray<GroupResult.Group>): RunRecord.Reward | 
   return { mean: Statistics.mean(rewardsG.flat()), ...(standardError === undefined ? {} : { standardError }) }
 }
 
-/** The number of correct episodes and the ends of the interval; undefined if no environment grades episodes as correct or incorrect. */
+/** The share of correct episodes with its interval, as `score`; absent if no episode is graded as correct or incorrect. */
 const scoreOf = (
   numbers: { readonly correct?: number; readonly correct_low?: number; readonly correct_high?: number }
 ) =>
@@ -118,8 +119,8 @@ const scoreOf = (
     : { score: { value: numbers.correct, low: numbers.correct_low ?? NaN, high: numbers.correct_high ?? NaN } }
 
 /**
- * Correct episodes with a 95 % interval, mean reward with its standard error, and the numbers of members and groups that were left out.
- * Undefined metrics are left out.
+ * The share of correct episodes with its 95 % interval, the mean reward with its standard error, and the numbers of episodes, dropped
+ * members and skipped groups. Undefined metrics are left out.
  */
 const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>): Evaluation => {
   const groups = results.filter((result) => !GroupResult.isSkipped(result))
@@ -145,7 +146,9 @@ const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>
 }
 
 /**
- * An evaluator that rolls out fixed groups with fixed seeds.
+ * An evaluator that rolls out fixed groups with fixed seeds. Its metrics are `correct` with its 95 % interval (`correct_low`,
+ * `correct_high`), `pass@k` with k attempts per group, `reward`, `reward_standard_error`, `episodes`, `truncated`, `dropped_members` and
+ * `skipped_groups`; those that are undefined are absent.
  *
  * @example
  * const evaluator = Evaluator.testSet({ name: "held_out", groups: [builder], maxTokens: 64, temperature: 0 })

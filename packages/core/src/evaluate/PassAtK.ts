@@ -14,7 +14,8 @@ export const of = (successes: number, attempts: number, k: number): number | und
 }
 
 /**
- * The mean of pass@k over problems, with its 95 % interval. Problems with fewer than k attempts are left out.
+ * The mean of pass@k over problems, with its 95 % interval. Problems with fewer than k attempts are left out; NaN with the interval [0, 1]
+ * if no problem is left.
  *
  * @example
  * PassAtK.estimate([[true, false, false, false], [false, false, false, false]], 2).value // 0.25

@@ -24,6 +24,7 @@ const interval = (value: number, trials: number): Proportion => {
 
 /**
  * Wilson's interval for `successes` out of `trials`. It stays inside [0, 1], and its width is positive even for 0 or `trials` successes.
+ * Without trials, the value is NaN and the interval [0, 1].
  */
 export const wilson = (successes: number, trials: number): Proportion =>
   trials === 0 ? { value: NaN, low: 0, high: 1 } : interval(successes / trials, trials)
@@ -31,7 +32,7 @@ export const wilson = (successes: number, trials: number): Proportion =>
 /**
  * The mean of the clusters' shares, with Wilson's interval. The interval uses the effective number of trials, p·(1 − p) / SE², where SE is
  * the standard error of the shares, but at most `trials`. If all shares are 0 or all are 1, the similarity of trials within a cluster is
- * unknown, and the number of clusters is used instead.
+ * unknown, and the number of clusters is used instead. With fewer than two clusters, the interval is [0, 1].
  *
  * @see Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of positive counts"
  */

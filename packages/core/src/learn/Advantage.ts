@@ -139,7 +139,7 @@ const standardDeviation = (values: Float64Array, deviation: Deviation) => {
   return Math.sqrt(Statistics.squaredDeviations(values) / Math.max(1, divisor))
 }
 
-/** The divisor of a standard deviation: n − 1 or n. */
+/** The divisor of a standard deviation: n − 1 for "sample", n for "population". */
 export type Deviation = "sample" | "population"
 
 /**
@@ -222,7 +222,8 @@ export const passAtK = (k = Infinity): Estimator => ({
 
 /**
  * Aᵢ = rᵢ − the mean reward of the members in i's part of the group; 0 for a member that is alone in its part. For groups with several
- * kinds of members, such as proposers, which are compared across problems, and solvers, which are compared within one problem.
+ * kinds of members, such as proposers, which are compared across problems, and solvers, which are compared within one problem. `name`
+ * identifies `partOf` in a run's records.
  *
  * @see prime-rl `HierarchicalGRPOAlgorithm`
  */
@@ -241,7 +242,7 @@ export const hierarchical = (
 const isSamePrompt = (left: ModelInput.ModelInput, right: ModelInput.ModelInput) =>
   left.length === right.length && ModelInput.after(left, right) !== undefined
 
-/** The groups of at least two members that have the same prompt at a turn. */
+/** The members that have the same prompt at a turn, as sets of at least two. */
 const readingAlike = (group: GroupResult.Group, turn: number): ReadonlyArray<ReadonlyArray<number>> => {
   const readers: Array<{ readonly prompt: ModelInput.ModelInput; readonly members: Array<number> }> = []
   for (const [member, { transitions }] of GroupResult.survivors(group)) {
@@ -270,10 +271,10 @@ const prefixBaselines = (group: GroupResult.Group): ReadonlyArray<ReadonlyArray<
 }
 
 /**
- * Per turn: A = rᵢ − the mean reward of the members that read and wrote the same in all earlier turns. If no other member did, the mean at
- * the last shared turn is used. For rollouts that branch, such as those of a tree search, because each turn is compared only with its
- * alternatives. GiGPO's step level (arXiv:2505.10978) differs: it groups equal environment states at any turn, and adds the normalised,
- * discounted returns from there on to the episode's advantage.
+ * Per turn: A = rᵢ − the mean reward of the members that have the same prompt at the turn; at turn 0, the mean of all members. If no other
+ * member has the prompt, the mean at the last shared turn is used. For rollouts that branch, such as those of a tree search, because each
+ * turn is compared only with its alternatives. GiGPO's step level (arXiv:2505.10978) differs: it groups equal environment states at any
+ * turn, and adds the normalised, discounted returns from there on to the episode's advantage.
  */
 export const sharedPrefix: Estimator = byToken("shared_prefix", ({ group }) => {
   const baselinesGT = prefixBaselines(group)
@@ -296,7 +297,8 @@ const reported = (group: GroupResult.Group, member: number, trajectory: Trajecto
 /**
  * Aᵢ = Σ w·(cᵢ − mean(c)) / (std(c) + 10⁻⁶) over the reward's components c, with sample deviations, so the variance of one component does
  * not drown another. A component is a metric of the environment, and 0 if the environment does not report it. A run fails if no attempt in
- * its first iteration reports the metric. With `Credit.batchRelative` this is GDPO (arXiv:2601.05242).
+ * its first iteration reports the metric, unless all attempts failed or were cut short. With `Credit.batchRelative` this is GDPO
+ * (arXiv:2601.05242).
  *
  * @example
  * const gdpo = Credit.batchRelative(Advantage.decoupled({ correct: 1, format: 0.5 }))
@@ -363,9 +365,9 @@ const meansByTurn = (all: ReadonlyArray<Float64Array>): ReadonlyArray<number> =>
 }
 
 /**
- * Per turn: A = Σₖ γᵏ·r[t+k] − the mean of these returns over the members that took the turn, so a turn is credited only with what came
- * after it. The rewards are those of the environment's steps; the group reward is added to the last one. Default γ: 1. With single-turn
- * episodes it equals `centered`.
+ * Per turn: A = Σₖ γᵏ·r[t+k] − the mean of these returns over the members that took the turn, so a turn is credited only with its own and
+ * later rewards. If only one member took the turn, the mean of the last turn that several members took is used. The rewards are those of
+ * the environment's steps; the group reward is added to the last one. Default γ: 1. With single-turn episodes it equals `centered`.
  *
  * @example
  * const credit = Credit.groupRelative(Advantage.turnReturns({ gamma: 0.95 }))

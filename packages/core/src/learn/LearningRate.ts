@@ -47,13 +47,14 @@ const decayed = (name: string, { peak, warmup = 0 }: Options, shape: (share: num
   }, { peak, warmup })
 
 /**
- * Linear decay, peak · (1 − t/T). It would reach 0 one iteration after the last.
+ * Linear decay, peak · (1 − t/T), where t counts the iterations after the warm-up and T is their number. It would reach 0 one iteration
+ * after the last. In a run without an end, the rate stays at its peak.
  *
  * @see tinker-cookbook `compute_schedule_lr_multiplier`
  */
 export const linear = (options: Options): LearningRate => decayed("linear", options, (share) => 1 - share)
 
-/** Cosine decay, peak · ½(1 + cos(π·t/T)). */
+/** Cosine decay, peak · ½(1 + cos(π·t/T)), with t and T as in `linear`. In a run without an end, the rate stays at its peak. */
 export const cosine = (options: Options): LearningRate =>
   decayed("cosine", options, (share) => (1 + Math.cos(Math.PI * share)) / 2)
 

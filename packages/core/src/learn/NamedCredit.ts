@@ -96,7 +96,7 @@ export type Name = keyof typeof rules
 /** All names, in the order in which the help lists them. */
 export const names: ReadonlyArray<Name> = Struct.keys(rules)
 
-/** The options of the named rule. */
+/** The names of the options that the named rule has. */
 export const optionsOf = (name: Name): ReadonlyArray<OptionName> => rules[name].options
 
 /** The name of a rule that has no required options. */
@@ -114,5 +114,5 @@ export const make = (name: Name, given: Given = {}): NamedCredit => {
 const isSame = (left: NamedCredit, right: NamedCredit) =>
   left.name === right.name && JSON.stringify(left.config) === JSON.stringify(right.config)
 
-/** The name of the rule that equals this credit without any options; undefined if there is none. */
+/** The name of the rule that equals this credit if it is made without options; undefined if there is none. */
 export const nameOf = (credit: NamedCredit): Name | undefined => names.find((name) => isSame(make(name), credit))

@@ -1,7 +1,7 @@
 /** Whether the rewards of a group say which tokens were better. */
 import * as GroupResult from "../rollout/GroupResult.ts"
 
-/** A group whose rewards say which tokens were better. Only this module can create one. */
+/** A group with something to compare, in the sense of `Source`. Only this module can create one. */
 class InformativeGroup {
   /** Makes the type nominal: an object with the same fields is not an informative group. */
   protected readonly brand = "InformativeGroup"
@@ -15,7 +15,7 @@ class InformativeGroup {
 
 export type { InformativeGroup }
 
-/** A group with nothing to compare: all rewards are equal, or fewer than two members remain. */
+/** A group with nothing to compare: all compared rewards (see `Source`) are equal, or fewer than two members remain. */
 export interface ConstantGroup {
   readonly _tag: "Constant"
   readonly group: GroupResult.Finished

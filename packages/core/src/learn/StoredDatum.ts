@@ -23,7 +23,7 @@ const Span = Schema.Struct({
   length: Schema.Int
 })
 
-/** The JSON schema of a `TrainingData.TrainingDatum`. */
+/** The schema that encodes a `TrainingData.TrainingDatum` as JSON. */
 export const StoredDatum = Schema.Struct({
   kind: Schema.Literal("PolicyTokens"),
   modelInput: Schema.Struct({ chunks: Schema.Array(Schema.Union([Text, Image])), length: Schema.Int }),

@@ -2,7 +2,7 @@
 import * as Statistics from "../records/Statistics.ts"
 import type { TrainingDatum } from "./TrainingData.ts"
 
-/** Applies a function of advantage and position to each trained token's advantage. */
+/** Replaces each trained token's advantage by a function of the advantage and the position; other tokens get 0. */
 export const map = (datum: TrainingDatum, change: (advantage: number, position: number) => number): TrainingDatum => {
   const { advantages, mask } = datum.inputs
   return {
@@ -19,7 +19,7 @@ export const whitening = (trained: ReadonlyArray<number>): (advantage: number) =
   return (advantage) => (advantage - mean) * scale
 }
 
-/** The sum of the known values over the trained tokens, and their number. */
+/** The sum and the number of the values of trained tokens that are known (not NaN). */
 export const total = (data: ReadonlyArray<TrainingDatum>, valuesOf: (datum: TrainingDatum) => Float32Array) => {
   let sum = 0
   let count = 0

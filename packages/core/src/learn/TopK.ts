@@ -27,7 +27,7 @@ export interface Teacher {
   readonly skipFirst?: number
 }
 
-/** Default of `k`. */
+/** The default number of a teacher's tokens per position. */
 export const defaultK = 20
 
 /** The teacher's part of a run's identity. */
@@ -40,7 +40,7 @@ export const identity = ({ k = defaultK, skipFirst = 0, teacher }: Teacher): Jso
 /** A datum that gets soft targets: the sequence that the teacher reads instead of the datum's own, and the positions that are trained. */
 export interface Target {
   readonly modelInput: ModelInput.ModelInput
-  /** Must end with the datum's own targets, after the same or another prompt. */
+  /** The sequence that the teacher reads. It must end with the datum's own targets, after the datum's prompt or another one. */
   readonly sequence: ModelInput.ModelInput
   /** Nonzero at positions whose targets are trained, shape `[T]`. */
   readonly trained: Float32Array
@@ -57,7 +57,10 @@ export const asTarget = (
   ...(origin === undefined ? {} : { origin })
 })
 
-/** Data with soft targets, and the teacher's mean entropy at the trained positions in nats; absent if there are no such positions. */
+/**
+ * Data with soft targets, the number of positions that got targets, and the teacher's mean entropy there, over the renormalised candidates
+ * and in nats. The entropy is absent if there are no such positions.
+ */
 export interface Soft {
   readonly data: ReadonlyArray<Datum.Datum<"WeightedCandidates">>
   readonly positions: number
@@ -126,7 +129,8 @@ export const check = ({ k = defaultK, teacher }: Teacher): Effect.Effect<void, T
 }
 
 /**
- * Requests the teacher's likeliest tokens and makes them the targets. The teacher must have the student's tokenizer.
+ * Requests the teacher's likeliest tokens and makes them the targets. The teacher must have the student's tokenizer. Positions beyond its
+ * context get no targets. Fails as `check` does, or if a request fails.
  *
  * @see tinker-cookbook `build_topk_distillation_datums`, `build_reverse_kl_datums`, `_collect_topk_for_datum`
  */
@@ -170,7 +174,7 @@ export interface ReverseKl {
 
 /**
  * Σₜ Σₖ p·(log p − log q), where p is the student's and q the teacher's probability, each renormalised over the teacher's K candidates.
- * Candidates with weight 0 are ignored.
+ * Candidates with weight 0 are ignored. `logprobsD` are the student's log-probabilities of the candidates, shape `[T, K]` per datum.
  *
  * @see tinker-cookbook `reverse_kl_custom_loss`
  */

@@ -153,7 +153,7 @@ const cut = (runs: ReadonlyArray<Datum.Span>, from: number, to: number): Readonl
   })
 }
 
-/** The provenance of the datum, for backends that identify their samples. */
+/** The provenance of the datum; absent if a turn has no `sequenceId`. */
 const provenanceOf = (turns: ReadonlyArray<Turn>, length: number): Pick<Datum.Datum<"PolicyTokens">, "provenance"> => {
   const runs = spans(turns)
   return runs === undefined
@@ -161,7 +161,7 @@ const provenanceOf = (turns: ReadonlyArray<Turn>, length: number): Pick<Datum.Da
     : { provenance: { modelInput: cut(runs, 0, length - 1), targets: cut(runs, 1, length) } }
 }
 
-/** For each target, the optimizer step of the weights that sampled it; only if the turns record it. */
+/** For each target, the optimizer step of the weights that sampled it; absent if a turn does not record it. */
 const samplerStepsOf = (
   turns: ReadonlyArray<Turn>,
   length: number
@@ -176,6 +176,7 @@ const samplerStepsOf = (
 
 /**
  * Makes a datum from turns whose last one includes all earlier positions. Targets are shifted by one: position `t` predicts token `t + 1`.
+ * Undefined if there is nothing to predict.
  */
 const toDatum = (turns: ReadonlyArray<Turn>): Datum.Datum<"PolicyTokens"> | undefined => {
   const last = turns.at(-1)
@@ -262,9 +263,10 @@ export const trained = (informative: InformativeGroup, estimator: Estimator): Re
 /**
  * The datums of a group, in the order of members and turns. A turn shares a datum with the turn that it continues, if its observation
  * begins with everything that turn read and wrote. A turn that rewrites history, or continues a turn that another turn already continues,
- * starts a new datum. Action tokens have the member's advantage and mask 1; all other positions have 0. Turns that are not trainable have
- * advantage and mask 0, but keep their log-probabilities. A sequence without anything to predict gives no datum, so the result may be
- * empty. `scale` changes advantages before they are rounded. Dies if the estimator's result is not one finite number per member.
+ * starts a new datum. Action tokens have mask 1 and the member's advantage, or their own if the estimator has `ofTokens`; all other
+ * positions have 0. Turns that are not trainable have advantage and mask 0, but keep their log-probabilities. A sequence without anything
+ * to predict gives no datum, so the result may be empty. `scale` changes advantages before they are rounded. Throws a `RangeError` if the
+ * estimator does not return one finite number per member, or if an action's tokens and log-probabilities differ in number.
  *
  * @example
  * const data = Signal.informative([group]).flatMap((group) => TrainingData.assemble(group, Advantage.centered).data)

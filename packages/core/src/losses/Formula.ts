@@ -1,7 +1,7 @@
 /** Formats a loss expression as LaTeX. */
 import type { Any, Operator } from "./LossTerm.ts"
 
-/** A piece of LaTeX and its precedence: a sum, a product, or an atom that needs no parentheses. */
+/** A piece of LaTeX and its precedence: 0 for a comparison, 1 for a sum, 2 for a product, 3 for an atom, which needs no parentheses. */
 interface Piece {
   readonly text: string
   readonly strength: 0 | 1 | 2 | 3

@@ -1,6 +1,6 @@
 /**
  * A loss as one typed expression over the log-probabilities of one datum. The expression provides the loss value and gradient in this
- * process, the graph that Tinker servers and the engine compute in one pass, the formula, and a finite-difference test.
+ * process, the graph that Tinker servers and the engine compute in one pass, and the formula.
  *
  * An expression reads only one datum. For a loss across datums, such as a preference between two, use `TrainingClient.CustomLoss`.
  *
@@ -145,7 +145,7 @@ const declared = (extras: Extras): ReadonlyArray<LossGraph.Input> => [
 
 /**
  * Creates a loss from a body, which returns one number per token, summed over the action tokens, or one per sequence. Positions whose mask
- * is 0 contribute nothing and may have no log-probability.
+ * is 0 contribute only to sums and means with weights; a NaN among their inputs is read as 0.
  */
 export const make = <const P extends Readonly<Record<string, number>> = {}, const X extends Extras = {}>(
   name: string,
@@ -204,7 +204,7 @@ const readers = <X extends Extras>({ extras, graph }: LossExpression<X>) => {
   return all.map(([name, read]) => [wireName(name), read] as const).filter(([name]) => declared.has(name))
 }
 
-/** The graph's inputs for each datum, except `logprobs`. A missing log-probability outside the mask becomes 0. */
+/** A function that returns the graph's inputs for a datum, except `logprobs`. A NaN at a position whose mask is 0 becomes 0. */
 export const values = <X extends Extras>(
   expression: LossExpression<X>
 ): (example: Example<X>) => Readonly<Record<string, LossGraph.Values>> => {
@@ -240,7 +240,7 @@ const reductions = (term: Any): ReadonlyArray<Any | "mask"> => {
   }
 }
 
-/** The names of the inputs over which sums and means range; empty if some weights are computed. */
+/** The names of the inputs over which sums and means range; an empty name stands for computed weights. */
 const countingInputs = (body: Any): ReadonlySet<string> =>
   new Set(
     [...reductions(body), ...(body.shape === "token" ? ["mask" as const] : [])].map((over) =>
@@ -249,8 +249,8 @@ const countingInputs = (body: Any): ReadonlySet<string> =>
   )
 
 /**
- * 1 at the positions whose log-probabilities the loss depends on: those that a sum or a mean counts, through the mask or an input used as
- * weights. If weights are computed, all positions are 1.
+ * A function that marks the positions of a datum whose log-probabilities the loss depends on, shape `[T]`: 1 where a sum or a mean counts
+ * the position, through the mask or an input used as weights, otherwise 0. If some weights are computed, all positions are 1.
  */
 export const counted = <X extends Extras>(expression: LossExpression<X>): (example: Example<X>) => Uint8Array => {
   const [names, valuesOf] = [countingInputs(expression.body), values(expression)]
@@ -265,7 +265,7 @@ export const counted = <X extends Extras>(expression: LossExpression<X>): (examp
   }
 }
 
-/** The loss and its gradient for the log-probabilities of one datum, shape `[T]`. */
+/** The loss of one datum and its gradient, given the current log-probabilities, shape `[T]`. Fails if an input is missing or misshapen. */
 export const evaluate = <X extends Extras>(
   expression: LossExpression<X>,
   example: Example<X>,

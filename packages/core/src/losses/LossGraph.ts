@@ -62,13 +62,16 @@ const named = ({ detail, node }: LossProgram.Incomputable) => new LossGraphError
 export const compile = (graph: LossGraph): Result.Result<Compiled, LossGraphError> =>
   Result.mapError(LossProgram.compile(graph), named)
 
-/** The value, gradient and metrics for the inputs of one datum. Inputs that the graph does not read are ignored. */
+/** The value, gradient and metrics for one datum. Inputs that the graph does not declare are ignored. Fails as `check` does. */
 export const evaluate = (
   compiled: Compiled,
   inputs: Readonly<Record<string, Values>>
 ): Result.Result<Evaluation, LossGraphError> => Result.mapError(LossProgram.evaluate(compiled, inputs), named)
 
-/** Fails if an input that the graph reads is missing or has the wrong shape for a datum of `tokens` tokens. */
+/**
+ * Fails if a declared input other than `logprobs` is missing or has the wrong shape for a datum of `tokens` tokens, or if the graph would
+ * compute more than 2²⁵ numbers for it.
+ */
 export const check = (
   compiled: Compiled,
   inputs: Readonly<Record<string, Values>>,

@@ -39,10 +39,10 @@ export const compile = (graph: LossGraph): Result.Result<Compiled, Incomputable>
 /** Maximum number of values that may be computed for one datum. */
 const mostCost = 2 ** 25
 
-/** How many numbers the program computes for a datum of `tokens` tokens. */
+/** An upper bound on the numbers that the program computes for a datum of `tokens` tokens. */
 export const costOf: (compiled: Compiled, tokens: number) => number = Execution.costOf
 
-/** Fails if an input is missing or has the wrong shape for a datum of `tokens` tokens. */
+/** Fails if an input other than `logprobs` is missing or misshapen for a datum of `tokens` tokens, or if there is too much to compute. */
 export const check = (compiled: Compiled, inputs: Inputs, tokens: number): Result.Result<void, Incomputable> => {
   const misfit = Execution.misfit(compiled, inputs, tokens)
   if (misfit !== undefined) return Result.fail(new Incomputable(...misfit))
@@ -67,7 +67,7 @@ const evaluated = (compiled: Compiled, data: ReadonlyArray<Inputs>) =>
     () => Execution.evaluate(compiled, data)
   )
 
-/** The value, gradient and metrics of each datum, computed together. Inputs that the graph does not read are ignored. */
+/** The value, gradient and metrics of each datum, computed together. Inputs that the graph does not declare are ignored. */
 export const evaluateAll = (
   compiled: Compiled,
   data: ReadonlyArray<Inputs>

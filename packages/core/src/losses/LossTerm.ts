@@ -47,7 +47,7 @@ export type Node =
   | { readonly _tag: "Sum" | "Mean"; readonly of: Any; readonly weights: Any | undefined }
   | { readonly _tag: "Named"; readonly symbol: string; readonly of: Any }
 
-/** A value per token, shape `[T]`, or one value per sequence. */
+/** A term: one value per token, shape `[T]`, or one value per sequence. */
 export interface Term<out S extends Shape, out T extends Type> {
   readonly shape: S
   readonly type: T
@@ -150,7 +150,7 @@ export const square = unary("square")
 export const sqrt = unary("sqrt")
 /** |x|. */
 export const abs = unary("abs")
-/** −1, 0 or 1. */
+/** The sign of x: −1, 0 or 1. It has no gradient. */
 export const sign = unary("sign")
 /** The same value without a gradient. */
 export const stopGradient = unary("stopGradient")
@@ -215,7 +215,7 @@ const reduce = (_tag: "Sum" | "Mean") => (of: PerToken, weights?: PerToken): Ter
 /** The sum over the action tokens, or the weighted sum over all tokens. */
 export const sum = reduce("Sum")
 
-/** `sum` divided by the number of action tokens or by the sum of the weights; 0 if that is 0. */
+/** `sum` divided by the number of action tokens, or by the sum of the weights. 0 without action tokens; NaN if all weights are 0. */
 export const mean = reduce("Mean")
 
 /** Gives a term a LaTeX symbol. The formula defines the symbol once and then uses it. */

@@ -69,7 +69,7 @@ export const importanceSampling = make(
 
 /**
  * −min(ρA, clip(ρ, low, high)A), with the bounds on the ratio itself. A higher `clipHigh` gives clip-higher; with `dualClip` c, the loss of
- * a token with A < 0 is at most c·|A|.
+ * a token with A < 0 is at most c·|A|. Default bounds: 0.8 and 1.2, without `dualClip`.
  *
  * PPO (arXiv:1707.06347), DAPO's clip-higher (arXiv:2503.14476), dual clip (arXiv:1912.09729).
  */
@@ -100,7 +100,7 @@ export const ppo = (
     }
   )
 
-/** −sg(clip(ρ, low, high))·A·ℓ: every token keeps a gradient. CISPO (MiniMax-M1, arXiv:2506.13585). */
+/** −sg(clip(ρ, low, high))·A·ℓ: every token keeps a gradient. Default bounds: 0 and 4. CISPO (MiniMax-M1, arXiv:2506.13585). */
 export const cispo = (
   { clipHigh = 4, clipLow = 0 }: { readonly clipLow?: number; readonly clipHigh?: number } = {}
 ) =>
@@ -115,7 +115,7 @@ export const cispo = (
       neg(mul(stopGradient(clamp(ratio(logprobs, samplerLogprobs), { low, high })), advantages, logprobs))
   )
 
-/** −(ℓA − ½βd²). Direct reward optimisation (arXiv:2405.19107), for several updates on the same data. */
+/** −(ℓA − ½βd²), default β 0.05. Direct reward optimisation (arXiv:2405.19107), for several updates on the same data. */
 export const dro = ({ beta = 0.05 }: { readonly beta?: number } = {}) =>
   make(
     "dro",
@@ -129,7 +129,7 @@ export const dro = ({ beta = 0.05 }: { readonly beta?: number } = {}) =>
 
 /**
  * −k·ρ·A + τd². k is 0 if the probability has already moved by more than δ in the direction of the advantage (e^ℓ − e^q above `deltaHigh`
- * for A > 0, below −`deltaLow` for A < 0), otherwise 1. The penalty τd² applies to all tokens.
+ * for A > 0, below −`deltaLow` for A < 0), otherwise 1. The penalty τd² applies to all tokens. Defaults: δ 0.2 on both sides, τ 10⁻³.
  *
  * DPPO with total variation and a squared log-ratio KL, the default of prime-rl.
  */
@@ -159,8 +159,8 @@ export const dppo = (
   )
 
 /**
- * −sg(ρ·1[low < ρ < high])·A·ℓ: tokens whose ratio is out of bounds are not trained on. IcePop (Ring-1T, arXiv:2510.18855); SkyRL's
- * `rollout_is` has the bounds 1 ± ε.
+ * −sg(ρ·1[low < ρ < high])·A·ℓ: tokens whose ratio is out of bounds are not trained on. Default bounds: 0.5 and 5. IcePop
+ * (Ring-1T, arXiv:2510.18855); SkyRL's `rollout_is` has the bounds 1 ± ε.
  */
 export const icePop = (
   { clipHigh = 5, clipLow = 0.5 }: { readonly clipLow?: number; readonly clipHigh?: number } = {}
@@ -176,7 +176,8 @@ export const icePop = (
   )
 
 /**
- * −(4/τ)·σ(τ(ρ − 1))·A, with τ = `tauPositive` for A > 0, otherwise `tauNegative`. SAPO (arXiv:2511.20347): a soft gate instead of a clip.
+ * −(4/τ)·σ(τ(ρ − 1))·A, with τ = `tauPositive` (default 1) for A > 0, otherwise `tauNegative` (default 1.05). SAPO (arXiv:2511.20347): a
+ * soft gate instead of a clip.
  */
 export const sapo = (
   { tauNegative = 1.05, tauPositive = 1 }: { readonly tauPositive?: number; readonly tauNegative?: number } = {}
@@ -203,7 +204,7 @@ export const toprToken = make("topr_token", {}, ({ advantages, logprobs, sampler
 
 /**
  * −min(sA, clip(s, low, high)A), with s = sg(e^mean(d))·e^(ℓ − sg ℓ) and the exponent at most 10: every token has the ratio of its
- * sequence, but its own gradient. GSPO's token variant (arXiv:2507.18071).
+ * sequence, but its own gradient. Default bounds: 0.9997 and 1.0004. GSPO's token variant (arXiv:2507.18071).
  */
 export const gspo = (
   { clipHigh = 1.0004, clipLow = 0.9997 }: { readonly clipLow?: number; readonly clipHigh?: number } = {}
@@ -224,8 +225,8 @@ export const gspo = (
   )
 
 /**
- * PPO that leaves out sequences with A < 0 and mean(q − ℓ) > δ, which have drifted too far. Off-policy sequence masking (DeepSeek-V3.2,
- * arXiv:2512.02556).
+ * PPO that leaves out tokens with A < 0 in sequences with mean(q − ℓ) > δ, which have drifted too far. Off-policy sequence masking
+ * (DeepSeek-V3.2, arXiv:2512.02556). Defaults: bounds 0.8 and 1.2, δ 0.05.
  */
 export const opsm = (
   { clipHigh = 1.2, clipLow = 0.8, delta = 0.05 }: {
@@ -254,7 +255,7 @@ export const opsm = (
 
 /**
  * −sg(φ)·A·ℓ, with φ = exp(λ + k·log w − λw), where w is the ratio of the whole sequence with its logarithm limited to [log 10⁻⁸, 20], and
- * (k, λ) depend on the sign of A. VESPO (arXiv:2602.10693).
+ * (k, λ) are by default (2, 3) for A ≥ 0 and (3, 2) for A < 0. VESPO (arXiv:2602.10693).
  */
 export const vespo = (
   { kNegative = 3, kPositive = 2, lambdaNegative = 2, lambdaPositive = 3 }: {
@@ -283,7 +284,7 @@ export const vespo = (
 
 /**
  * −Ā·exp(mean(sgn(A)·min(sgn(A)d, sgn(A)·clip(d, −ε, ε)))), where Ā is the mean advantage: one value per sequence, independent of its
- * length. GMPO (arXiv:2507.20673).
+ * length. Default ε: 0.4. GMPO (arXiv:2507.20673).
  */
 export const gmpo = ({ epsilon = 0.4 }: { readonly epsilon?: number } = {}) =>
   make(
@@ -324,7 +325,7 @@ const weightOf = (level: Level, proximal: PerToken, sampler: PerToken) => {
 
 /**
  * min(w, cap)·PPO(ℓ, π), with w = e^(π − q) per token or for the whole sequence. Truncated importance sampling (TIS), for a sampler that
- * differs from the trainer in numerics or age.
+ * differs from the trainer in numerics or age. Defaults: per token, cap 2, clip bounds 0.8 and 1.2.
  */
 export const truncated = (
   { cap = 2, clipHigh = 1.2, clipLow = 0.8, level = "token" }: Clip & {
@@ -348,7 +349,7 @@ export const truncated = (
 
 /**
  * w·1[low ≤ w ≤ high]·PPO(ℓ, π), with w = e^(π − q) per token or for the whole sequence. Masked importance sampling (MIS): tokens for which
- * sampler and proximal policy differ too much are not trained on.
+ * sampler and proximal policy differ too much are not trained on. Defaults: whole sequence, low 0, high 3, clip bounds 0.8 and 1.2.
  */
 export const masked = (
   { clipHigh = 1.2, clipLow = 0.8, high = 3, level = "sequence", low = 0 }: Clip & {
@@ -378,7 +379,7 @@ export const masked = (
 /**
  * e^(π − q)·PPO(ℓ, π), with π = sg(q + α(ℓ − q)). The proximal policy is interpolated between sampler and current policy in proportion to
  * their ages, so it needs no forward pass; `interpolation` computes α. Decoupled PPO (AReaL, arXiv:2505.24298) with the log-linear
- * approximation.
+ * approximation. Default clip bounds: 0.8 and 1.2.
  */
 export const decoupled = ({ clipHigh = 1.2, clipLow = 0.8 }: Clip = {}) =>
   make(
@@ -419,7 +420,7 @@ export type ObservationExtras = {
 export interface ObservationOptions {
   readonly clipLow?: number
   readonly clipHigh?: number
-  /** Weight of the cross entropy term. */
+  /** Weight of the cross entropy term. Default: 0.1. */
   readonly weight?: number
 }
 

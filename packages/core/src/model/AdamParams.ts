@@ -51,7 +51,7 @@ export const AdamSettings = Schema.Struct({
 })
 export interface AdamSettings extends Schema.Codec.Encoded<typeof AdamSettings> {}
 
-/** Combines the settings with a learning rate, for a backend. */
+/** The optimizer parameters of the settings and a learning rate. Weight decay and gradient clipping are left out if they are 0. */
 export const fromSettings = (settings: typeof AdamSettings.Type, learningRate: number): AdamParams => {
   const { beta1, beta2, eps, gradClipNorm, weightDecay } = settings
   return {

@@ -11,7 +11,7 @@
  */
 import type * as ModelInput from "./ModelInput.ts"
 
-/** Inputs per position, shape `[T]`, where `T` is the length of the model input. Missing log-probabilities are NaN. */
+/** The inputs of each kind. Arrays have shape `[T]` unless stated; `T` is the model input's length. Unknown log-probabilities are NaN. */
 export interface Inputs {
   /** The inputs of the policy-gradient losses. `mask` is 1 on action tokens; it is never sent to a service. */
   PolicyTokens: {
@@ -49,10 +49,10 @@ export interface Datum<K extends Kind> {
   readonly origin?: Origin
   /**
    * For each target, the optimizer step of the weights that sampled it, shape `[T]`; −1 for tokens that the policy did not write. Absent if
-   * all targets have the step in `origin`.
+   * the turns do not record their steps; all targets then have the step in `origin`.
    */
   readonly samplerSteps?: Int32Array
-  /** Where its tokens were sampled, for backends that train on data recorded during sampling. */
+  /** The prompts and samples that its positions come from, for backends that train on data recorded during sampling. */
   readonly provenance?: Provenance
 }
 
@@ -83,7 +83,7 @@ export interface Span {
   readonly length: number
 }
 
-/** Runs that cover, in order, every position of the model input and every target. */
+/** Spans that cover, in order, every position of the model input and every target. */
 export interface Provenance {
   readonly modelInput: ReadonlyArray<Span>
   readonly targets: ReadonlyArray<Span>

@@ -63,13 +63,13 @@ const keywordsOf: Readonly<Record<string, ReadonlyArray<string>>> = {
   integer: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]
 }
 
-/** Larger counts make a grammar too large. */
+/** Maximum of `minItems` and `maxItems`. Larger counts make a grammar too large. */
 const mostCount = 4096
 
-/** A larger schema takes seconds to compile, during which nothing else is sampled. */
+/** Maximum number of characters in a canonical schema. A longer one takes seconds to compile, during which nothing else is sampled. */
 const mostCharacters = 32_768
 
-/** Deeper schemas make a grammar too large. */
+/** Maximum nesting of schemas in schemas. A deeper nesting makes a grammar too large. */
 const mostLevels = 64
 
 /** Maximum nesting of a schema's JSON. A schema inside another is three levels deeper. */
@@ -80,7 +80,7 @@ const mostParts = mostCharacters / 2
 
 const inAll = `at most ${mostParts} schemas, numbers of ranges and counted items in all`
 
-/** What remains of both limits. All nested schemas share the number of parts. */
+/** What remains of the limits on levels and parts. Nested schemas share one count of parts. */
 interface Budget {
   readonly levels: number
   readonly parts: { left: number }
@@ -118,7 +118,7 @@ const unheld = (path: string, value: unknown, expected: string) =>
 const notHeld = (path: string, value: unknown) =>
   Result.fail(new Unheld(`${path} is ${shown(value)}, which no grammar holds: expected it left out`))
 
-/** The keywords of a schema that constrain its values. A `$ref` is resolved in `known`. */
+/** The entries of a schema that constrain its values: all but annotations and definitions. */
 const asserting = (schema: Object) =>
   Object.entries(schema).filter(([key]) => !annotations.includes(key) && !definitionKeys.some((name) => name === key))
 
@@ -162,7 +162,7 @@ const exclusive = (value: Schema.Json | undefined, step: number) => typeof value
 
 const [least, most] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
 
-/** Wide ranges that can be enforced exactly: those of a sign, and that of the safe integers. */
+/** Wide ranges that can be enforced exactly: the numbers of one sign, with or without 0, and the safe integers, all or of one sign. */
 const wideRanges: ReadonlyArray<readonly [from: number, to: number]> = [
   [0, Infinity],
   [1, Infinity],
@@ -177,7 +177,7 @@ const wideRanges: ReadonlyArray<readonly [from: number, to: number]> = [
 /** A range with more numbers makes a grammar too large. */
 const mostNumbers = 1024
 
-/** Lists the integers of a small range, and keeps a wide range. */
+/** Lists the integers of a small range, and keeps a range of `wideRanges`. Fails for other ranges. */
 const integer = (path: string, schema: Object, budget: Budget): Held => {
   const keys = keywordsOf["integer"] ?? []
   for (const key of keys) {
@@ -279,7 +279,7 @@ const anyOf = (path: string, schemas: ReadonlyArray<Schema.Json>, budget: Budget
   return all.length === 0 ? unheld(path, schemas, "at least one schema") : Result.succeed({ anyOf: all })
 }
 
-/** A keyword that replaces all others. */
+/** The schema of a keyword that may only stand alone; undefined for any other keyword. */
 const alone = (path: string, key: string, value: Schema.Json, budget: Budget): Held | undefined => {
   switch (key) {
     case "$ref":
@@ -361,7 +361,7 @@ const aliases = (schema: Schema.Json | undefined): ReadonlyArray<string> => {
   ]
 }
 
-/** The first `$ref` that does not resolve, or refers to itself for the same value. */
+/** The problem of the first `$ref` that does not resolve or refers to itself for the same value; undefined if there is none. */
 const wrongReference = (root: Object): Unheld | undefined => {
   const known = new Map<string, Schema.Json>([["#", root]])
   for (const [key, schemas] of definitionsOf(root)) {
@@ -384,7 +384,7 @@ const wrongReference = (root: Object): Unheld | undefined => {
 
 /**
  * The schema as a backend compiles it: without annotations, and with open schemas closed. Its values also match the given schema. Fails
- * with the first keyword that cannot be enforced.
+ * with the first keyword or value that cannot be enforced, the first wrong reference, or the limit that the schema exceeds.
  */
 export const canonical = (schema: Schema.Json): Result.Result<Schema.Json, string> => {
   if (!isNestedWithin(schema, mostNested)) {
@@ -417,7 +417,7 @@ export const problem = (schema: Schema.Json): string | undefined => {
   return Result.isFailure(found) ? found.failure : undefined
 }
 
-/** The texts that appear in every value of a schema: property names and listed values. */
+/** The texts that a schema puts into its values: property names and listed values. */
 const repeated = (schema: Schema.Json): ReadonlyArray<string> => {
   if (Array.isArray(schema)) return schema.flatMap((one: Schema.Json) => repeated(one))
   if (!isObject(schema)) return []

@@ -1,6 +1,6 @@
 /**
- * The losses that a backend computes. Each is a sum over tokens of L(lp), with ratio = exp(lp − q), where q is the sampler's
- * log-probability.
+ * The losses that a backend computes. Each loss with a published formula is a sum over tokens of L(lp), with ratio = exp(lp − q), where lp
+ * is the token's current log-probability and q the sampler's.
  *
  * @example
  * training.forwardBackward(data, Loss.ppo({ clipHigh: 1.28 }))

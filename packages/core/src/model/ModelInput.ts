@@ -52,7 +52,7 @@ export const fromChunks = (chunks: ReadonlyArray<Chunk>): ModelInput => {
   return { chunks: kept, length: kept.reduce((length, chunk) => length + chunkLength(chunk), 0) }
 }
 
-/** Appends `tokens` as one more text chunk. */
+/** Appends `tokens` as one more text chunk. Without tokens, the input stays unchanged. */
 export const append = (self: ModelInput, tokens: ArrayLike<number>): ModelInput =>
   tokens.length === 0 ? self : {
     chunks: [...self.chunks, { _tag: "EncodedText", tokens: new Int32Array(tokens) }],

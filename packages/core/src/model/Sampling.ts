@@ -71,7 +71,7 @@ export interface SampleRequest {
   readonly topkPromptLogprobs?: number
   /** Also return this many of the most likely tokens at each sampled position. */
   readonly topkSampleLogprobs?: number
-  /** Also score these tokens instead of the prompt's own. */
+  /** Also return the log-probabilities of these candidate tokens at each prompt position but the first. */
   readonly targetPromptLogprobs?: PromptTargets
   /** Also draw this many tokens, independently, at each prompt position but the first. */
   readonly promptAltTokens?: number
@@ -117,9 +117,9 @@ export interface PromptAltTokens extends PromptTargets {
 /** The continuations of a prompt, and the requested information about the prompt itself. */
 export interface SampleResponse {
   readonly sequences: ReadonlyArray<SampledTokens>
-  /** The log-probability of each prompt token; NaN at the first. */
+  /** The log-probability of each prompt token; NaN at the first and at tokens that `promptLogprobsLastN` excludes. */
   readonly promptLogprobs?: Float32Array
-  /** The most likely tokens at each prompt position, most likely first; empty at the first position. */
+  /** The most likely tokens at each prompt position, most likely first; empty where `promptLogprobs` would be NaN. */
   readonly topkPromptLogprobs?: ReadonlyArray<ReadonlyArray<TokenLogprob>>
   readonly targetPromptLogprobs?: TargetLogprobs
   readonly promptAltTokens?: PromptAltTokens

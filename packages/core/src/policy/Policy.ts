@@ -13,7 +13,7 @@ import * as Seed from "../records/Seed.ts"
 export interface Request {
   readonly prompt: ModelInput.ModelInput
   readonly stop: Sampling.Stop
-  /** A lower token limit for this turn. */
+  /** Maximum number of tokens for this turn, if it is lower than the policy's. */
   readonly maxTokens?: number
   /** A grammar that constrains the tokens. The policy fails if its backend does not support grammars. */
   readonly grammar?: Grammar
@@ -31,7 +31,7 @@ export interface Policy<out E = never, out R = never> {
 export interface SamplingOptions {
   /** Maximum number of tokens per turn. */
   readonly maxTokens: number
-  /** Sampling temperature. Other values than the default bias the log-probabilities that training reads. Default: 1. */
+  /** Sampling temperature. Values other than the default bias the log-probabilities that training reads. Default: 1. */
   readonly temperature?: number
   readonly topP?: number
   readonly topK?: number

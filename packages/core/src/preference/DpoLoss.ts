@@ -1,4 +1,4 @@
-/** The loss of a batch of preference pairs, the mean of their `PairLoss`, and its gradient. */
+/** The loss of a batch of preference pairs, which is the mean of the pairs' losses, and its gradient. */
 import * as Effect from "effect/Effect"
 import type { CustomLoss, CustomLossOutput } from "../backend/TrainingClient.ts"
 import type * as Datum from "../model/Datum.ts"
@@ -17,7 +17,7 @@ export const sequences = (data: Data, logprobsDT: ReadonlyArray<Float32Array>): 
 const chosen = (values: ReadonlyArray<number>) => values.filter((_, index) => index % 2 === 0)
 const rejected = (values: ReadonlyArray<number>) => values.filter((_, index) => index % 2 === 1)
 
-/** For interleaved pairs of values, the first minus the second. */
+/** The first minus the second value of each pair, for interleaved pairs of values. */
 export const margins = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
   const others = rejected(values)
   return chosen(values).map((value, pair) => value - (others[pair] ?? NaN))
@@ -30,7 +30,7 @@ const unpaired = (data: Data) =>
     expected: "an even number: each pair's chosen response and, next to it, the rejected one"
   })
 
-/** The name of a loss and its parameters. Parameters default to those of the loss. */
+/** The name of a loss (default "sigmoid"), its parameters (default: those of the loss), and the reference. */
 export interface Options extends Partial<PairLoss.Parameters> {
   readonly loss?: PairLoss.Name
   /** The reference's log-probabilities of the same data, `[T]` per datum. A loss without a reference ignores them. */

@@ -1,6 +1,6 @@
 /**
  * Losses of a chosen and a rejected answer, named as in TRL. Each is a function of the two answers' scores. A score is the log-probability
- * under the policy minus that under the reference, or only the former if the loss has no reference; it is summed or averaged over the
+ * under the policy minus that under the reference, or only the policy's if the loss has no reference, summed or averaged over the
  * tokens of the answer.
  *
  * @example
@@ -8,7 +8,7 @@
  */
 import * as Struct from "effect/Struct"
 
-/** β, and γ for the losses that have it. */
+/** β and γ. Losses without γ ignore it. */
 export interface Parameters {
   readonly beta: number
   readonly gamma: number
@@ -136,7 +136,7 @@ export const names: ReadonlyArray<Name> = Struct.keys(losses)
 /** The loss with this name. */
 export const byName = (name: Name): PairLoss => losses[name]
 
-/** The parameters of the named loss, with its own β and γ as defaults. */
+/** The parameters of the named loss. Those not given have the loss's defaults; γ is 0 if the loss has none. */
 export const parameters = (name: Name, given: Partial<Parameters> = {}): Parameters => {
   const { beta, gamma = 0 } = byName(name)
   return { beta: given.beta ?? beta, gamma: given.gamma ?? gamma }

@@ -18,8 +18,8 @@ export interface Options<E, R> {
 
 /**
  * An evaluator that compares the log-probabilities of chosen and rejected responses. `<name>/margin` is their mean difference in nats. The
- * score is the share of pairs whose chosen response is more likely, with its 95 % interval. DPO increases this margin, times β, relative to
- * the start of the run.
+ * score, also reported as `<name>/accuracy`, is the share of pairs whose chosen response is more likely, with its 95 % interval. DPO
+ * increases this margin, times β, relative to the start of the run.
  *
  * @example
  * Dpo.run({ model, dataset: pairs, run: { evaluators: [PreferenceEvaluator.make({ name: "held_out", dataset: pairs })] } })

@@ -5,7 +5,10 @@
  * const metrics: EnvMetric.Metrics = { correct: EnvMetric.rate(true), "tool/calls": EnvMetric.sum(2), depth: EnvMetric.max(4) }
  */
 
-/** The mean, sum and maximum are over reports. A `rate` is over episodes: an episode that does not report it counts as a miss. */
+/**
+ * A metric that an environment reports. Means, sums and maxima are taken over reports. A `rate` is taken over episodes: an episode that
+ * does not report it counts as a miss.
+ */
 export type EnvMetric =
   | { readonly kind: "rate"; readonly hit: boolean }
   | { readonly kind: "mean"; readonly value: number }
@@ -32,7 +35,10 @@ const combine = (left: EnvMetric, right: EnvMetric): EnvMetric => {
   return right
 }
 
-/** Combines two reports of a turn; metrics that share a name are merged by their kind. */
+/**
+ * Combines two reports of a turn. Of metrics with the same name, sums are added, maxima and rates keep the larger; otherwise the right one
+ * counts.
+ */
 export const merge = (left: Metrics, right: Metrics): Metrics => {
   const both = Object.entries(right).map(([name, metric]): [string, EnvMetric] => {
     const earlier = Object.hasOwn(left, name) ? left[name] : undefined
@@ -57,10 +63,15 @@ const reduce = (reports: ReadonlyArray<EnvMetric>, hits: number, episodes: numbe
   }
 }
 
-/** Own properties only: a metric may be called `constructor` or `toString`. */
+/**
+ * The report of a metric, empty if there is none. It reads own properties only, because a metric may be called `constructor` or `toString`.
+ */
 const reportOf = (metrics: Metrics, name: string) => Object.hasOwn(metrics, name) ? metrics[name] ?? [] : []
 
-/** Aggregates the metrics of several episodes; `episodes[e]` holds one entry per turn of episode `e`. */
+/**
+ * Aggregates the metrics of several episodes; `episodes[e]` holds the reports of episode `e`, such as one per turn. The first report of a
+ * metric decides its kind.
+ */
 export const aggregate = (episodes: ReadonlyArray<ReadonlyArray<Metrics>>): Record<string, number> => {
   const names = new Set(episodes.flat().flatMap((metrics) => Object.keys(metrics)))
   const result: Record<string, number> = Object.create(null)

@@ -21,7 +21,7 @@ export interface GroupId {
 
 const named = (evaluator: string) => `@${evaluator.replaceAll("%", "%25").replaceAll("/", "%2F")}`
 
-/** A text that is unique to the id. */
+/** The id as a text, different for different ids. */
 export const ofGroup = ({ evaluator, iteration, key }: GroupId): string =>
   `${iteration}${evaluator === undefined ? "" : named(evaluator)}/${key}`
 
@@ -42,7 +42,7 @@ export interface MemberKey {
 /** One attempt to play a member or to grade a group: its place in the run, and the seed for all its randomness. */
 export interface Attempt {
   readonly iteration: number
-  /** 0 for the first attempt; each retry adds one. */
+  /** The number of earlier attempts: 0 for the first attempt. */
   readonly attempt: number
   /** Unique within a run, such as `7/capitals/m3/a0` for a member and `7/capitals/a0` for a group. Request keys start with it. */
   readonly key: string
@@ -87,13 +87,13 @@ export const turnFields = {
 const Turns = Schema.Struct(turnFields)
 export type Turns = typeof Turns.Type
 
-/** Encodes turn indices for records: `[2, 3, 4]` becomes `{ firstTurn: 2, turns: 3 }`. */
+/** Encodes turn indices for records: `[2, 3, 4]` becomes `{ firstTurn: 2, turns: 3 }`. Without indices, `firstTurn` is 0. */
 export const encodeTurns = (indices: ReadonlyArray<number>): Turns => {
   const [firstTurn = 0] = indices
   const isRow = indices.every((turn, at) => turn === firstTurn + at)
   return { firstTurn, turns: indices.length, ...(isRow ? {} : { indices }) }
 }
 
-/** Inverse of `encodeTurns`. */
+/** Returns the turn indices that `encodeTurns` encoded. */
 export const decodeTurns = ({ firstTurn, indices, turns }: Turns): ReadonlyArray<number> =>
   indices ?? Array.from({ length: turns }, (_, at) => firstTurn + at)

@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 export const Chosen = Schema.Struct({
   name: Schema.String,
   value: Schema.Json,
-  /** Absent if the setting is optional and has no default. */
+  /** The setting's default; absent if it has none. */
   default: Schema.optionalKey(Schema.Json),
   unit: Schema.optionalKey(Schema.String)
 })
@@ -23,7 +23,7 @@ export const Launch = Schema.Struct({
     system: Schema.String,
     processor: Schema.String,
     cores: Schema.Int,
-    /** In bytes. */
+    /** The main memory, in bytes. */
     memory: Schema.Finite
   }),
   /** Package and runtime versions, by name. */

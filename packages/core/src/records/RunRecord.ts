@@ -18,7 +18,7 @@ import { Launch } from "./Launch.ts"
 import { Spent } from "./Spent.ts"
 import { Usage } from "./Usage.ts"
 
-/** The location of a payload: a byte range in the store's payload file, and a checksum to verify it. */
+/** The location of a payload in its store, such as a byte range in a file. `sum` is a checksum, absent if the store has none. */
 export const Payload = Schema.Struct({
   offset: Schema.Natural,
   length: Schema.Natural,
@@ -40,8 +40,9 @@ export const Reward = Schema.Struct({ mean: Schema.Number, standardError: Schema
 export interface Reward extends Schema.Schema.Type<typeof Reward> {}
 
 /**
- * The run starts or resumes; `iteration` is the next of `iterations`. After a resume, the records between sequence number `continuesAfter`
- * and this record are abandoned: they were written after the checkpoint that the run resumes from.
+ * The run starts or resumes. `iteration` is the index of the next iteration, and `iterations` the number of all, null if the run has no
+ * fixed end. After a resume, the records between sequence number `continuesAfter` and this record are abandoned: they were written after
+ * the checkpoint that the run resumes from.
  */
 export const Opened = Schema.TaggedStruct("Opened", {
   ...stamp,
@@ -55,7 +56,7 @@ export const Opened = Schema.TaggedStruct("Opened", {
   /** The options that may change between segments. */
   settings: Schema.JsonObject,
   capabilities: Schema.JsonObject,
-  /** Absent if the run's caller gave no launch information. */
+  /** How this segment was started; absent if the run's caller did not say. */
   launch: Schema.optionalKey(Launch),
   iteration: Schema.Natural,
   iterations: Schema.NullOr(Schema.Int),
@@ -125,7 +126,7 @@ export interface GroupTimes extends Schema.Schema.Type<typeof GroupTimes> {}
 /** A group was rolled out, for training or for the named evaluator. The payload holds its trajectories without loss. */
 export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
   ...stamp,
-  /** Absent for training groups. */
+  /** The evaluator that the group was rolled out for; absent for training groups. */
   evaluator: Schema.optionalKey(Schema.String),
   iteration: Schema.Natural,
   /**
@@ -138,15 +139,15 @@ export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
   key: Schema.String,
   tags: Schema.Array(Schema.String),
   outcome: Schema.Literals(["Completed", "Partial", "Skipped"]),
-  /** Total reward of each member; NaN for a dropped member. */
+  /** Total reward of each member; NaN for a dropped member. Empty for a skipped group. */
   rewards: Schema.Array(Schema.Number),
-  /** Null for a dropped member. */
+  /** A summary of each member; null for a dropped member. Empty for a skipped group. */
   members: Schema.Array(Schema.NullOr(MemberSummary)),
   failures: Schema.Array(FailureReport),
   /** The number of failed attempts that a retry replaced. */
   retries: Schema.Int,
   milliseconds: Schema.Finite,
-  /** Absent if no member finished. */
+  /** The durations of the rollout; absent for a skipped group. */
   times: Schema.optionalKey(GroupTimes),
   /**
    * Tokens of all requests for the group: those of its members, failed attempts included, of other players and of judges. Absent in records
@@ -171,7 +172,7 @@ export const Credited = Schema.TaggedStruct("Credited", {
     verdict: Schema.Literals(["informative", "constant", "skipped", "quarantined", "filtered", "stale"]),
     /** Why the group is not trained on; for a quarantined group, what is suspected. */
     reason: Schema.optionalKey(Schema.String),
-    /** One per member; empty if the group is not trained on. */
+    /** One advantage per member; empty if the group received none. */
     advantages: Schema.Array(Schema.Number),
     /** The group's dataset batch; absent if it is always the record's iteration. */
     iteration: Schema.optionalKey(Schema.Int),
@@ -185,7 +186,7 @@ export const Credited = Schema.TaggedStruct("Credited", {
     /** Index of the datum within its member; absent for the first, 0. */
     segment: Schema.optionalKey(Schema.Int),
     ...Key.turnFields,
-    /** The number of positions; `trained` counts those whose target has a weight. */
+    /** The number of positions; `trained` counts those whose target is trained. */
     length: Schema.Int,
     trained: Schema.Int,
     /** Index of the update within the iteration. */
@@ -217,7 +218,7 @@ export const Updated = Schema.TaggedStruct("Updated", {
   ...stamp,
   iteration: Schema.Natural,
   metrics: Numbers,
-  /** Absent if the program has no rewards. */
+  /** The mean reward of the sampled members; absent if the program has no rewards. */
   reward: Schema.optionalKey(Reward),
   updates: Schema.Array(UpdateReport),
   spent: Spent,
@@ -248,7 +249,7 @@ export const Evaluated = Schema.TaggedStruct("Evaluated", {
   step: Schema.Natural,
   evaluator: Schema.String,
   metrics: Numbers,
-  /** Absent if the evaluator does not grade answers as correct or incorrect. */
+  /** The share of correct answers; absent if the evaluator does not grade answers as correct or incorrect. */
   score: Schema.optionalKey(Share),
   reward: Schema.optionalKey(Reward),
   seconds: Schema.Finite,
@@ -292,7 +293,7 @@ export const Finished = Schema.TaggedStruct("Finished", {
     "max_judge_calls",
     "interrupted"
   ]),
-  /** Null if no iteration was done or nothing could be saved. */
+  /** The path of the last checkpoint's state; null if an interrupted run has no checkpoint. */
   checkpoint: Schema.NullOr(Schema.String),
   spent: atEnd
 })
@@ -312,7 +313,7 @@ export const Failed = Schema.TaggedStruct("Failed", {
   spent: atEnd
 })
 
-/** Any record of a run. */
+/** The schema of all records of a run. */
 export const RunRecord = Schema.Union([
   Opened,
   Sampling,
@@ -356,7 +357,7 @@ type Unstamped<A> = A extends RunRecord ? Omit<A, keyof typeof stamp> : never
 /** A record that the store has not stamped with its time, segment and sequence number yet. */
 export type Entry = Unstamped<RunRecord>
 
-/** Encodes records as JSON values: NaN and the infinities become strings. */
+/** The codec between records and JSON values. NaN and the infinities become strings. */
 export const codec = Schema.toCodecJson(RunRecord)
 
 /** Type guards by tag: `guards.Updated` narrows a record to `Updated`. */
@@ -367,7 +368,7 @@ export const guards: {
 /** Matches a record by its tag; see `Schema.TaggedUnion`. */
 export const { match, matchOrElse } = RunRecord
 
-/** Whether a record has one of the given tags. */
+/** Makes a test for records with one of the given tags. */
 export const isAnyOf: <const Tag extends RunRecord["_tag"]>(
   tags: ReadonlyArray<Tag>
 ) => (record: RunRecord) => record is Extract<RunRecord, { readonly _tag: Tag }> = RunRecord.isAnyOf

@@ -12,7 +12,7 @@ import type * as RunRecord from "./RunRecord.ts"
 export class RunError extends Schema.TaggedError<RunError>()("RunError", {
   run: Schema.String,
   detail: Schema.String,
-  /** Present if another process has taken over the run; this process can no longer write to it. */
+  /** Set to `superseded` if another process has taken over the run; this process can no longer write to it. */
   reason: Schema.optionalKey(Schema.Literal("superseded"))
 }) {
   override get message() {
@@ -28,12 +28,13 @@ export interface RunReader {
   readonly read: Stream.Stream<RunRecord.RunRecord, RunError>
   /** Records with a sequence number above `after`: those written so far, then each new record as it is written. Never ends. */
   readonly follow: (after: number) => Stream.Stream<RunRecord.RunRecord, RunError>
-  /** The JSON text of a record's payload. */
+  /** The JSON text of a record's payload. Fails if the payload is missing or damaged. */
   readonly payload: (range: RunRecord.Payload) => Effect.Effect<string, RunError>
 }
 
 /**
- * The records of one run, with one writer at a time. An appended record survives a crash; a record that a crash cut short is ignored.
+ * The records of one run, with one writer at a time. In a persistent store, an appended record survives a crash, and a record that a crash
+ * cut short is ignored.
  *
  * @example
  * const rewards = Effect.gen(function*() {

@@ -50,7 +50,7 @@ const metric = "correct"
 export const withCorrect = (score: Score | undefined, metrics: EnvMetric.Metrics): EnvMetric.Metrics =>
   score?.success === undefined ? metrics : { ...metrics, [metric]: EnvMetric.rate(score.success) }
 
-/** Removes the rate that `withCorrect` added. */
+/** Removes the rate `correct` from the metrics if `withCorrect` adds it for this score. */
 export const withoutCorrect = (score: Score | undefined, metrics: EnvMetric.Metrics): EnvMetric.Metrics => {
   if (score?.success === undefined) return metrics
   const { [metric]: _, ...others } = metrics

@@ -6,7 +6,7 @@
  */
 import type { TurnKey } from "./Key.ts"
 
-/** Avalanche of 32 bits (MurmurHash3's finalizer). */
+/** Mixes 32 bits so that each input bit affects every output bit (MurmurHash3's finalizer). */
 const mix = (value: number) => {
   let hash = value >>> 0
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
@@ -14,12 +14,15 @@ const mix = (value: number) => {
   return (hash ^ (hash >>> 16)) >>> 0
 }
 
-/** One step of FNV-1a. */
+/** Adds a character to an FNV-1a hash. */
 const fold = (hash: number, character: number) => Math.imul(hash ^ character, 0x01000193)
 
 const slash = 0x2f
 
-/** FNV-1a over the text of the parts, then mixed. Returns 30 bits, so that adding a member's index still gives a positive int32. */
+/**
+ * Derives a seed from a seed and the text of the parts: FNV-1a over their code points, then mixed. The result has 30 bits, so adding a
+ * member's index still gives a positive int32.
+ */
 export const derive = (seed: number, ...parts: ReadonlyArray<string | number>) => {
   let hash = mix(seed ^ 0x811c9dc5)
   for (const part of parts) {

@@ -7,7 +7,7 @@
 import * as Schema from "effect/Schema"
 import * as Usage from "./Usage.ts"
 
-/** Records of earlier versions lack all fields but the tokens. */
+/** What a run has paid for: tokens, judge calls, time and dollars. Records of earlier versions have only the tokens. */
 export const Spent = Schema.Struct({
   ...Usage.Usage.fields,
   /** Prefilled tokens that the backend served from a cache, if it reports them. */
@@ -16,7 +16,7 @@ export const Spent = Schema.Struct({
   judgeCalls: Schema.optionalKey(Schema.Finite),
   /** Seconds during which the run was open. */
   seconds: Schema.optionalKey(Schema.Finite),
-  /** Absent if anything had no price. */
+  /** The cost in dollars; absent if anything had no price. */
   dollars: Schema.optionalKey(Schema.Finite)
 })
 export interface Spent extends Schema.Schema.Type<typeof Spent> {}

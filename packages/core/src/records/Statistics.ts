@@ -25,7 +25,7 @@ export const ratio = (numerator: number, denominator: number): number | undefine
 /** The mean; NaN without values. */
 export const mean = (values: Values): number => sum(values) / values.length
 
-/** Σ(x − mean)². */
+/** The sum of squared deviations, Σ(x − mean)²; 0 without values. */
 export const squaredDeviations = (values: Values): number => {
   const center = mean(values)
   let total = 0
@@ -36,7 +36,7 @@ export const squaredDeviations = (values: Values): number => {
 /** The unbiased sample variance, Σ(x − mean)² / (n − 1); NaN for a single value. */
 export const variance = (values: Values): number => squaredDeviations(values) / (values.length - 1)
 
-/** The q-quantile, by linear interpolation between the two closest ranks; undefined without values. */
+/** The q-quantile for `q` from 0 to 1, by linear interpolation between the two closest ranks; undefined without values. */
 export const quantile = (values: ReadonlyArray<number>, q: number): number | undefined => {
   const sorted = values.toSorted((left, right) => left - right)
   const rank = q * (sorted.length - 1)
@@ -47,7 +47,7 @@ export const quantile = (values: ReadonlyArray<number>, q: number): number | und
 
 /**
  * The standard error of the mean over all members, clustered by group: √(n/(n−1)·Σ_g (Σ_i r_gi − n_g·r̄)²) / N. For groups of equal size it
- * equals the standard error of the group means. Undefined below two groups.
+ * equals the standard error of the group means. Undefined for fewer than two groups, or without members.
  */
 export const clusteredStandardError = (groups: ReadonlyArray<ReadonlyArray<number>>): number | undefined => {
   const count = groups.length
@@ -58,7 +58,7 @@ export const clusteredStandardError = (groups: ReadonlyArray<ReadonlyArray<numbe
   return Math.sqrt((count / (count - 1)) * squares) / members
 }
 
-/** The 95 % confidence interval of a mean with this standard error, by the normal approximation. */
+/** The 95 % confidence interval of a mean with the given standard error, by the normal approximation. */
 export const interval = (mean: number, standardError: number): { readonly low: number; readonly high: number } => {
   const half = 1.959963984540054 * standardError
   return { low: mean - half, high: mean + half }

@@ -14,11 +14,11 @@ export interface Blocks {
   readonly opensThinking: boolean
   /** Whether a response may start with a closing tag although its prompt has already closed the thinking block. */
   readonly mayCloseAgain: boolean
-  /** White space around thinking that is dropped. */
+  /** The white space that is dropped around thinking. */
   readonly aroundThinking: TrimmedText.Space
-  /** White space between a thinking block and the answer that is dropped. */
+  /** The white space that is dropped between a thinking block and the answer. */
   readonly beforeAnswer: TrimmedText.Space
-  /** White space before calls that is dropped. */
+  /** The white space that is dropped before calls. */
   readonly beforeCalls: TrimmedText.Space
   /** Pairs of markers; a pair encloses one call or several. */
   readonly calls: ReadonlyArray<readonly [open: string, close: string]>
@@ -54,7 +54,7 @@ export const make = (blocks: Blocks): MakeReader => (sink: DeltaSink) => {
     state = { at: "text" }
   }
 
-  /** Writes the text before the next marker and returns the marker. Without one, it holds back an ending that may start a marker. */
+  /** Writes the text before the next marker and returns the marker. Without a marker, an ending that may begin one is held back. */
   const takeUntil = (markers: ReadonlyArray<string>, write: (text: string) => void): string | undefined => {
     const found = MarkerText.first(buffer, markers)
     const length = found?.index ?? MarkerText.safeLength(buffer, markers)
@@ -153,7 +153,7 @@ export const make = (blocks: Blocks): MakeReader => (sink: DeltaSink) => {
   }
 }
 
-/** Blocks without white space of their own. */
+/** Default properties of blocks: the prompt opens no thinking block, no white space is dropped, and calls keep their order. */
 export const plain: Omit<Blocks, "calls" | "read"> = {
   opensThinking: false,
   mayCloseAgain: false,

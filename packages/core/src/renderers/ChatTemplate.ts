@@ -1,5 +1,5 @@
 /**
- * How one model family writes messages; each renderer is built from one.
+ * How one model family writes messages. `TemplateRenderer` builds a renderer from it.
  *
  * @example
  * const supervised = (template: ChatTemplate.ChatTemplate) => TemplateRenderer.make(template)
@@ -21,7 +21,7 @@ import type { MakeReader } from "./DeltaSink.ts"
 /** Tokens, or an image at this position. Text from separate pieces is never tokenized together. */
 export type Piece = Int32Array | ModelInput.Image
 
-/** One message as tokens and images. */
+/** One message as tokens and images: its header, its output and, for some families, the beginning of the next header. */
 export interface RenderedMessage {
   /** Tokens that introduce the turn. */
   readonly header: Int32Array
@@ -38,7 +38,7 @@ export interface Place {
   readonly isLast: boolean
   readonly previous: Message.Message | undefined
   readonly next: Message.Message | undefined
-  /** −1 if there is no user message. */
+  /** Index of the last user message; −1 if there is none. */
   readonly lastUserIndex: number
   /** Whether the message belongs to the turn that the model is asked to write. */
   readonly isInLastTurn: boolean
@@ -78,7 +78,7 @@ export interface ChatTemplate {
   readonly generationHeader: (role: string, place: Place) => Effect.Effect<Int32Array, RendererError>
   /** The start of the response: the template's own prefill, followed by the caller's. */
   readonly prefill?: (given: string, previous: Message.Message | undefined) => string
-  /** Default: one example per trained assistant message. */
+  /** Splits a conversation for training. Default: one example per trained assistant message. */
   readonly split?: Split
   readonly parse: (tokens: Int32Array) => Effect.Effect<Parsed, RendererError>
   /** Makes a reader for a streamed response to this conversation. Default: the message is parsed once, at its end. */

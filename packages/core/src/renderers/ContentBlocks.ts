@@ -53,7 +53,7 @@ export const parse = (text: string): ContentBlocks | undefined =>
 export const parseThinking = (text: string): string | ReadonlyArray<Part> =>
   text.includes(openThinking) ? scan(text, openingThinking).parts : text
 
-/** Removes the newlines a template puts around thinking and before the text that follows it. */
+/** Removes the newlines that a template puts around thinking and before the text after it. Thinking that becomes empty is dropped. */
 export const unframe = (parts: ReadonlyArray<Part>): ReadonlyArray<Part> =>
   parts
     .map((part, index): Part => {

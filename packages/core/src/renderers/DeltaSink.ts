@@ -11,7 +11,7 @@ export interface DeltaSink {
   readonly call: (call: Result.Result<ToolCall, UnparsedToolCall>) => void
   /** Whether no text, thinking or call has arrived yet. */
   readonly isEmpty: () => boolean
-  /** The deltas since the last call. */
+  /** Returns the deltas that have arrived since `take` was last called. */
   readonly take: () => ReadonlyArray<Delta>
 }
 

@@ -32,7 +32,7 @@ const jpeg = (data: Uint8Array): ImageSize | undefined => {
   return undefined
 }
 
-/** The size of an image; `undefined` if the data is not an image of its format. */
+/** The size of an image; `undefined` if the data is not an image of its format, or if a side is 0. */
 export const read = (image: { readonly data: Uint8Array; readonly format: "png" | "jpeg" }): ImageSize | undefined => {
   const size = image.format === "png" ? png(image.data) : jpeg(image.data)
   return size === undefined || size.width === 0 || size.height === 0 ? undefined : size

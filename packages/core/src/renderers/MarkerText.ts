@@ -6,7 +6,7 @@ export interface Found {
   readonly marker: string
 }
 
-/** The first marker in the text; of two at the same position, the longer. */
+/** The first marker in the text, the longer of two at the same position; undefined if there is none. */
 export const first = (text: string, markers: ReadonlyArray<string>): Found | undefined =>
   markers
     .map((marker) => ({ marker, index: text.indexOf(marker) }))

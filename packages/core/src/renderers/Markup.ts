@@ -46,7 +46,7 @@ export const toText = (markup: Markup): string => {
 /** Encodes markup as tokens. */
 export interface Encoder {
   readonly encode: (markup: Markup) => Int32Array
-  /** The id of a control token. */
+  /** The id of a control token; −1 for any other text. */
   readonly id: (control: string) => number
 }
 

@@ -6,7 +6,10 @@ import type { MakeReader } from "./DeltaSink.ts"
 /** Passes text on as it arrives. */
 export const text: MakeReader = (sink) => ({ write: sink.text, end: () => {} })
 
-/** Passes text on as it arrives. A response whose beginning may be a tool call is read as a whole instead. */
+/**
+ * Passes text on as it arrives. While `isHeld` says that the response may still become a tool call, the text is held back. A response that
+ * is held back to its end is parsed by `read`.
+ */
 export const unless = (
   isHeld: (beginning: string) => boolean,
   read: (text: string) => Message.Message

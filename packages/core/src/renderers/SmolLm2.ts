@@ -15,7 +15,7 @@ const name = "smollm2"
 /** The system message of the model's own chat template. */
 export const systemMessage = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 
-/** Supports text only: the smaller models of the family were not tuned to call tools. */
+/** The renderer of SmolLM2 instruct. It supports text only, because the smaller models of the family were not tuned to call tools. */
 export const smolLm2 = Effect.fnUntraced(function*(tokenizer: Tokenizer): Effect.fn.Return<Renderer, RendererError> {
   const encoder = yield* Markup.encoder(name, tokenizer, [ChatMl.startOfTurn, ChatMl.endOfTurn])
   const end = encoder.id(ChatMl.endOfTurn)

@@ -26,7 +26,7 @@ export const isTrained = (messages: Messages, index: number, start: number, trai
   }
 }
 
-/** Index of the message whose generation prompt must have weight 0. */
+/** Index of the message whose generation prompt must have weight 0; undefined in modes that train more than the last answer or turn. */
 const boundary = (messages: Messages, trainOnWhat: TrainOnWhat): number | undefined => {
   const index = trainOnWhat === "last_assistant_message"
     ? messages.length - 1
@@ -84,7 +84,7 @@ const tokensOf = (pieces: ReadonlyArray<ChatTemplate.Piece>): Int32Array | undef
 const startsWith = (tokens: Int32Array, prefix: Int32Array) =>
   prefix.length <= tokens.length && prefix.every((token, index) => token === tokens[index])
 
-/** Sets the weights of the generation prompt to 0. Fails if a turn has reasoning although its prompt disables thinking. */
+/** Sets the weights of message `index`'s generation prompt to 0. Fails if the message reasons although its prompt disables thinking. */
 const trainAfterPrompt = Effect.fnUntraced(function*(
   template: ChatTemplate.ChatTemplate,
   messages: Messages,
@@ -108,7 +108,10 @@ const markAdded = (prepared: Messages, trainOnWhat: TrainOnWhat): Messages =>
     ? prepared
     : prepared.map((message) => message.trainable === undefined ? { ...message, trainable: false } : message)
 
-/** Renders the conversation as one example. Only the model's output in the selected messages has weight, after the generation prompt. */
+/**
+ * Renders the conversation as one example. The outputs of the selected messages have weight 1, and so do all headers with `all_tokens`. If
+ * only the last answer or turn is trained, its generation prompt has weight 0.
+ */
 export const example = Effect.fnUntraced(function*(
   template: ChatTemplate.ChatTemplate,
   messages: Messages,
@@ -144,7 +147,10 @@ const perMessage = (template: ChatTemplate.ChatTemplate): ChatTemplate.Split => 
   )
 }
 
-/** Splits the conversation into examples whose prompts equal those that the model was sampled with. */
+/**
+ * Makes examples whose prompts equal those that the model was sampled with: one if the template has the extension property, otherwise one
+ * per cut of the conversation. Fails for a mode that cannot be split.
+ */
 export const examples = Effect.fnUntraced(function*(
   template: ChatTemplate.ChatTemplate,
   messages: Messages,

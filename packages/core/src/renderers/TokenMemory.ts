@@ -3,7 +3,7 @@
 /** Limit on the characters of all cached texts, enough for about a thousand conversations. */
 const most = 4_000_000
 
-/** Memoizes the function for the most recently used texts. Callers must not mutate the results. */
+/** Memoizes `encode` for the most recently used texts. Callers must not mutate the results. */
 export const make = (encode: (text: string) => Int32Array): (text: string) => Int32Array => {
   const known = new Map<string, Int32Array>()
   let characters = 0

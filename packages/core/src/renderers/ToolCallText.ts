@@ -8,7 +8,7 @@ import * as PythonText from "./text/PythonText.ts"
 export const open = "<tool_call>"
 export const close = "</tool_call>"
 
-/** Calls as `ChatMl.jsonCall` writes them. */
+/** The form in which `ChatMl.jsonCall` writes calls. */
 export const form: CallForm = {
   open: `${open}\n`,
   close: `\n${close}`,

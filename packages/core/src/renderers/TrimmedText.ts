@@ -20,7 +20,7 @@ const stripEnd = (text: string, space: Space) => {
   return space === "newlines" ? PythonText.stripTrailingNewlines(text) : PythonText.stripEnd(text)
 }
 
-/** Holds white space back until it is known whether more text follows. */
+/** A trimmer that drops leading white space, and holds white space back until it is known whether more text follows. */
 export const make = (emit: (text: string) => void, atStart: Space, atEnd: Space): TrimmedText => {
   let isStarted = false
   let held = ""

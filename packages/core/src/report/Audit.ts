@@ -23,14 +23,15 @@ export type { Suspicion } from "./audit/GroupChecks.ts"
 export interface Finding {
   /**
    * The name of the check. For groups: `duplicates`, `grader_disagreement`, `repetition`, `repeated_calls`, `tampering` or `unreadable`;
-   * for trends: `length_drift`, `variance_collapse`, …
+   * for trends: `length_drift`, `variance_collapse`, `truncation`, `one_answer`, `unused_tools`, `unread_calls`, `dominance`,
+   * `unfounded_reward` or `surface_reward`.
    */
   readonly check: string
   readonly detail: string
   readonly iteration: number
   /** The group and its record's sequence number; absent if the finding concerns a whole iteration. */
   readonly group?: { readonly key: string; readonly sequence: number }
-  /** Indices of the suspected members; empty if the finding concerns a whole iteration. */
+  /** Indices of the suspected members; empty if the finding concerns a whole iteration or an unreadable group. */
   readonly members: ReadonlyArray<number>
 }
 

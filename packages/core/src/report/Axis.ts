@@ -26,7 +26,10 @@ const labelled = (step: number) => (tick: number) =>
 const isFlat = (lowest: number, highest: number) =>
   highest - lowest <= 1e-9 * Math.max(1, Math.abs(lowest), Math.abs(highest))
 
-/** An axis with some margin around all values and between 1 and about `count` ticks; `count` must be at least 3. */
+/**
+ * An axis with some margin around all values and between 1 and about `count` ticks. `values` must not be empty, and `count` must be at
+ * least 3.
+ */
 export const ofValues = (values: ReadonlyArray<number>, count: number): Axis => {
   const lowest = values.reduce((left, right) => Math.min(left, right))
   const highest = values.reduce((left, right) => Math.max(left, right))
@@ -37,12 +40,12 @@ export const ofValues = (values: ReadonlyArray<number>, count: number): Axis => 
   return { low, high, ticks: between(low, high, step), label: labelled(step) }
 }
 
-/** An axis from the first to the last iteration, with integer ticks. */
+/** An axis from the first to the last iteration, with about `count` integer ticks at most. */
 export const ofIterations = (first: number, last: number, count: number): Axis => {
   const step = Math.max(1, roundStep(Math.max(1, last - first) / count))
   const margin = first === last ? 0.5 : 0
   return { low: first - margin, high: last + margin, ticks: between(first, last, step), label: labelled(step) }
 }
 
-/** The position of a value on the axis, from 0 to 1. */
+/** The position of a value on the axis: 0 at its low end, 1 at its high end. */
 export const place = ({ high, low }: Axis, value: number) => (value - low) / (high - low)

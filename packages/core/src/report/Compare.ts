@@ -79,7 +79,7 @@ export interface Comparison extends Omit<Paired, "leftMean" | "rightMean"> {
   readonly at: { readonly meter: Meter; readonly limit: number } | null
 }
 
-/** The runs share nothing on which they can be compared. */
+/** The runs cannot be compared: no evaluator measured all of them, or they share no amount of training or no problem. */
 export class CompareError extends Schema.TaggedError<CompareError>()("CompareError", {
   left: Schema.String,
   right: Schema.String,
@@ -97,7 +97,10 @@ export class CompareError extends Schema.TaggedError<CompareError>()("CompareErr
  */
 export const problemOf = ({ key, tags }: Recorded.Group) => [...tags, key].join(" ")
 
-/** The tokens and seconds that the run had spent after `iteration` iterations. */
+/**
+ * How far the run had been trained after `iteration` iterations, by its newest earlier `Updated` record; without one, no tokens and 0
+ * seconds.
+ */
 const standing = (story: Story.Story, iteration: number): Standing => {
   const last = Story.iterations(story).findLast(({ index, updated }) => updated !== undefined && index < iteration)
   const { seconds = NaN, ...spent } = last?.updated?.spent ?? Spent.zero
@@ -219,8 +222,8 @@ const sample = (measured: ReadonlyArray<HeldOut>) => JSON.stringify([...(measure
 
 /**
  * Compares two sides by each evaluator that measured all of their runs. Without `at`, each run's newest measurement is used; with it, the
- * newest measurement of each side up to a common number of iterations, tokens or seconds. Fails if no evaluator measured all runs, if no
- * measurements can be paired at a common amount of training, or if the sides share no held-out problem.
+ * newest measurement of each side up to a common number of iterations, tokens or seconds. Evaluators without such a measurement or without
+ * a common problem are left out. Fails if no evaluator is left.
  *
  * @example
  * const compared = Compare.runs({ name: "a", runs: [recordsOfA] }, { name: "b", runs: [recordsOfB] }, "tokens")
@@ -345,7 +348,7 @@ export const losses = (left: Side, right: Side): ReadonlyArray<LossComparison> =
   })
 }
 
-/** The number of problems that sufficed to tell the sides apart; valid even if the comparison is checked repeatedly. */
+/** Whether, and after how many problems, the sides could be told apart; valid even if the comparison is checked repeatedly. */
 export interface Stopping {
   /** The interval after all problems. */
   readonly interval: ConfidenceSequence.Interval
@@ -354,8 +357,8 @@ export interface Stopping {
 }
 
 /**
- * A confidence sequence over the differences in their given order, each in [−range, range]. It stays valid if it is checked after every
- * problem.
+ * A confidence sequence over the differences in their given order, each in [−range, range]; `range` defaults to 1. It stays valid if it is
+ * checked after every problem.
  */
 export const stopping = (differences: ReadonlyArray<number>, range = 1): Stopping => {
   const sequence = ConfidenceSequence.empiricalBernstein(differences, { least: -range, most: range })

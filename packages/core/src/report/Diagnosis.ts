@@ -67,14 +67,14 @@ export interface Diagnosis {
   readonly kind: Kind
   readonly level: Level
   readonly sentence: string
-  /** What to do next; undefined if nothing is needed. */
+  /** What to do next; undefined if there is no advice. */
   readonly advice: string | undefined
   /** The measure before and after, formatted for people; undefined if nothing is measured yet. */
   readonly numbers: { readonly measure: string; readonly before: string; readonly after: string } | undefined
   /** Reasons not to trust the reward. */
   readonly doubts: ReadonlyArray<Doubts.Doubt>
   readonly signs: ReadonlyArray<SignHistory.SignHistory>
-  /** Health metrics that were outside their range for two iterations or more, without those that the kind explains. */
+  /** Health metrics that were outside their range in at least the two newest iterations, without those that the kind explains. */
   readonly concerns: ReadonlyArray<SignHistory.SignHistory>
 }
 
@@ -99,7 +99,10 @@ const mostGood = 0.7
 
 const goodShare = ({ groups, tally }: Story.Iteration<null>) => groups.length === 0 ? 0 : tally.good / groups.length
 
-/** The first iteration from which the task stayed solved, by the mean over a few iterations; undefined if it is not solved at the end. */
+/**
+ * The first iteration from which the task stayed solved, by the mean over a few iterations. Undefined if it is not solved at the end, or if
+ * there are too few iterations.
+ */
 const solvedSince = (story: AnyStory): number | undefined => {
   const done = Story.iterations(story).filter(({ updated }) => updated !== undefined)
   const isSolved = (at: number) => {
@@ -127,7 +130,7 @@ const isHopeless = ({ story, trained }: Evidence): boolean => {
 /** A loss beyond this share of the measure's scale counts as a collapse. */
 const largeLoss = 0.3
 
-/** Whether a measure ends far below its best, and below its start or close to it. */
+/** Whether a measure ends far below its best, and below its start or close to it, or has a value that is NaN. */
 const isLost = (measure: Measure.Measure, scale: number): boolean => {
   if (measure.points.length < 2) return false
   const [first, last] = Measure.ends(measure)
@@ -253,7 +256,10 @@ const ends = (measure: Measure.Measure): readonly [before: number, after: number
   return [before, after]
 }
 
-/** Metrics that are out of range because of the kind: a solved task has few informative groups and low entropy. */
+/**
+ * Metrics that may be out of range because of the kind. A lack of informative groups never counts as a concern; low entropy does not if the
+ * kind is good.
+ */
 const explained = (kind: Kind): ReadonlyArray<string> => [
   "env/all/by_group/frac_mixed",
   ...(levels[kind] === "good" ? ["optim/entropy"] : [])

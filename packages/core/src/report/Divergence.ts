@@ -11,7 +11,7 @@ export interface Difference {
   readonly right: Json | undefined
 }
 
-/** The first record that differs. */
+/** The first record of the left run that differs from the right run's, or that the right run lacks. */
 export interface Divergence {
   /** The tag of the record that differs. */
   readonly record: string
@@ -19,7 +19,7 @@ export interface Divergence {
   readonly evaluator: string | undefined
   /** The group's key; undefined if the record concerns a whole iteration. */
   readonly key: string | undefined
-  /** The fields that differ; empty if one of the runs lacks the record. */
+  /** The fields that differ; empty if the right run lacks the record. */
   readonly differences: ReadonlyArray<Difference>
 }
 
@@ -96,7 +96,8 @@ const order = ({ evaluator, iteration, key = "", record }: Placed) =>
 const compareText = (left: string, right: string) => left < right ? -1 : left > right ? 1 : 0
 
 /**
- * The first record that differs; undefined if one run is a prefix of the other.
+ * The first record of the left run that differs from the right run's, or that the right run lacks. Undefined if there is none before the
+ * shorter run ends. Times, file offsets and totals that include repeated work are not compared.
  *
  * @example
  * const where = Divergence.first(recordsOfA, recordsOfB)?.record

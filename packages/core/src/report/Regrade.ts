@@ -19,11 +19,11 @@ import * as StoryReader from "../story/StoryReader.ts"
 
 /** The changes to apply to the recorded run. */
 export interface Options<out E = never, out R = never> {
-  /** Default `Credit.groupRelative(Advantage.centered)`. */
+  /** The credit rule; default: `Credit.groupRelative(Advantage.centered)`. */
   readonly credit?: Credit.Credit<E, R>
   /** The new total reward of a member that finished. Default: the recorded reward. */
   readonly reward?: (group: GroupResult.Group, member: number) => number
-  /** Which groups to keep. Default: all. */
+  /** Which groups to keep; skipped groups are always kept. Default: all. */
   readonly keep?: (group: GroupResult.Group) => boolean
 }
 
@@ -33,7 +33,7 @@ export interface Regraded {
   readonly reward: RunRecord.Reward
   /** The groups, in the order in which the run credited them. */
   readonly groups: ReadonlyArray<Credit.GroupCredit>
-  /** The advantages that the run recorded for each group; empty if no update used the group. */
+  /** The advantages that the run recorded for each group, in the order of `groups`; empty for a group that received none. */
   readonly recorded: ReadonlyArray<ReadonlyArray<number>>
   readonly data: ReadonlyArray<TrainingDatum>
 }

@@ -7,20 +7,21 @@ export type { Evaluation, Report } from "./RewardSeries.ts"
 
 /** Options of the SVG document. */
 export interface SvgOptions {
-  /** Default "Reward". */
+  /** The title of the document; default: "Reward". */
   readonly title?: string
   readonly evaluations?: ReadonlyArray<RewardSeries.Evaluation>
 }
 
-/** Columns and rows of the text; at least 24 by 5. */
+/** The columns and rows of the text. Widths below 24 and heights below 5 are raised to these minimums. */
 export interface TextOptions {
   readonly width: number
   readonly height: number
 }
 
 /**
- * A self-contained SVG document of 800 × 450: the reward of each iteration with its standard error as a band, its running mean, and the
- * held-out measurements. For a run without rewards, only the measurements are drawn. `reports` must be ordered by iteration.
+ * A self-contained SVG document of 800 × 450 pixels: the reward of each iteration with its standard error as a band, its running mean, and
+ * the held-out measurements. For a run without rewards, only the measurements are drawn; without either, the document says so. `reports`
+ * must be ordered by iteration.
  *
  * @example
  * const picture = RewardCurve.svg([{ iteration: 0, reward: 0.1 }, { iteration: 1, reward: 0.4 }], { title: "Sums" })
@@ -28,6 +29,9 @@ export interface TextOptions {
 export const svg = (reports: ReadonlyArray<RewardSeries.Report>, options: SvgOptions = {}): string =>
   RewardChart.draw(RewardSeries.make(reports, options.evaluations), options.title ?? "Reward")
 
-/** Lines for a terminal, drawn in braille: a dot for the reward of each iteration, and a line for the running mean. */
+/**
+ * Lines for a terminal, drawn in braille: a dot for the reward of each iteration, and a line for the running mean. Without finite rewards,
+ * the text `no iterations yet`.
+ */
 export const text = (reports: ReadonlyArray<RewardSeries.Report>, options: TextOptions): string =>
   RewardText.draw(RewardSeries.make(reports), options.width, options.height)

@@ -10,7 +10,7 @@ export const number = (value: number) => String(Number(value.toFixed(1)))
 
 export type Attributes = Readonly<Record<string, string | number>>
 
-/** `content` is inserted without escaping. */
+/** An element as text. Attribute values are escaped; `content` is inserted without escaping. */
 export const element = (name: string, attributes: Attributes, content = "") => {
   const written = Object.entries(attributes).map(([key, value]) =>
     ` ${key}="${escape(typeof value === "number" ? number(value) : value)}"`

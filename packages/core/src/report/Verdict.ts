@@ -17,7 +17,10 @@ const range = (values: ReadonlyArray<number>, unit: string) => {
 const iterations = (values: ReadonlyArray<number>) =>
   range(values, values.every((value) => value === 1) ? "iteration" : "iterations")
 
-/** How far a side's runs were trained: `after 60 iterations, 1,204,316 tokens, 200 s`. */
+/**
+ * How far a side's runs were trained: `after 60 iterations, 1,204,316 tokens, 200 s`. The time is left out if it is not known for every
+ * run.
+ */
 export const standing = ({ seeds }: Pick<Compare.Measured, "seeds">): string => {
   const seconds = seeds.map((seed) => seed.seconds)
   return [
@@ -29,7 +32,7 @@ export const standing = ({ seeds }: Pick<Compare.Measured, "seeds">): string => 
   ].join(", ")
 }
 
-/** Which runs the interval covers. */
+/** The runs that the interval covers, in words: other seeds too, or these runs alone. */
 export const about = ({ coversSeeds }: Pick<Compare.Comparison, "coversSeeds">): string =>
   coversSeeds ? "about other seeds too" : "about these runs alone"
 
@@ -45,13 +48,13 @@ const point = ({ at }: Compare.Comparison) => at === null ? "" : ` ${units[at.me
 const isEvenlyTrained = ({ at, left, right }: Compare.Comparison) =>
   at !== null || new Set([...left.seeds, ...right.seeds].map(({ iteration }) => iteration)).size === 1
 
-/** The side with a single seed, if the other has several. */
+/** The side with a single seed, if the other side has several; otherwise undefined. */
 const withOneSeed = ({ left, right }: Compare.Comparison) =>
   left.seeds.length === right.seeds.length ? undefined : [left, right].find(({ seeds }) => seeds.length === 1)
 
 /**
- * Calls a method better only if both sides have several seeds and were trained equally far, and the interval excludes 0. For two single
- * runs, the verdict only says which run scored higher.
+ * Calls a method better only if the sides share at least two problems, both have several seeds and were trained equally far, and the
+ * interval excludes 0. For two single runs, the verdict only says which run scored higher.
  *
  * @example
  * const [left, right] = [{ name: "a", runs: [recordsOfA] }, { name: "b", runs: [recordsOfB] }]

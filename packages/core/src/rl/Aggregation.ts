@@ -12,8 +12,8 @@ import * as Statistics from "../records/Statistics.ts"
 import * as Check from "../settings/Check.ts"
 
 /**
- * The weight of a token. N is the number of sequences, T is their total number of tokens, and t is the number of tokens in the token's own
- * sequence.
+ * The weight of a token. N is the number of sequences, T is their total number of trained tokens, and t is the number of trained tokens in
+ * the token's own sequence.
  */
 const weights = {
   /** 1: the Tinker API's own aggregation. */
@@ -38,7 +38,7 @@ interface Counts {
 /** The name of an aggregation. */
 export type Name = keyof typeof weights
 
-/** All names, in the order of the help text. */
+/** The names of all aggregations, in the order of the help text. */
 export const names = [
   "token-sum",
   "token-mean",
@@ -47,7 +47,7 @@ export const names = [
   "seq-mean-token-sum-norm"
 ] as const satisfies ReadonlyArray<Name>
 
-/** An aggregation; `constant` is the L of `seq-mean-token-sum-norm`. */
+/** An aggregation. `constant` is the L of `seq-mean-token-sum-norm`; the other aggregations ignore it. */
 export interface Aggregation {
   readonly name: Name
   readonly constant: number
@@ -56,7 +56,10 @@ export interface Aggregation {
 const trained = ({ inputs: { mask } }: TrainingDatum) =>
   mask.reduce((count, trained) => trained > 0 ? count + 1 : count, 0)
 
-/** Scales the advantages so that the loss, a sum over tokens, equals the aggregation. */
+/**
+ * Scales the advantages of one update's datums so that the loss, a sum over tokens, equals the aggregation. With `token-sum`, returns the
+ * datums unchanged.
+ */
 export const aggregate = (
   data: Arr.NonEmptyReadonlyArray<TrainingDatum>,
   { constant, name }: Aggregation
@@ -74,10 +77,10 @@ export const aggregate = (
   })
 }
 
-/** Losses with a term that does not scale with the advantage. */
+/** The names of losses with a term that does not scale with the advantage. */
 const notProportional: ReadonlySet<string> = new Set(["dro", "dppo", "ppo_with_observations", "stable_reinforce"])
 
-/** Rejects every aggregation but the default for losses that are not proportional to the advantages. */
+/** Rejects every aggregation except `token-sum` for a loss that is not proportional to the advantages. */
 export const check = (name: Name, loss: string): Check.Check =>
   Check.option("update.aggregation", name, {
     expected: `token-sum for the loss "${loss}", a part of which does not grow with the advantage`,

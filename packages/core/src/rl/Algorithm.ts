@@ -1,7 +1,7 @@
 /**
- * Published algorithms by name; each sets credit, loss, clipping, KL penalty and group filters as in its paper. The run's own options
- * override the algorithm's. Losses are sums over tokens, whatever the paper divides by; set `update.aggregation` to divide as the paper
- * does.
+ * Published algorithms by name. Each sets the credit and the loss with its clipping, some also a KL penalty or group filters. The run's own
+ * options override the algorithm's. Losses are sums over tokens, whatever the paper divides by; set `update.aggregation` to divide as the
+ * paper does.
  *
  * @example
  * Rl.run({ model, dataset, algorithm: Algorithm.gspo(), sampling: { maxTokens: 256 }, update: { learningRate: 4e-5 } })

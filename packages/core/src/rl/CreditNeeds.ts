@@ -9,7 +9,7 @@ import * as GroupResult from "../rollout/GroupResult.ts"
 import { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Suggestion from "../settings/Suggestion.ts"
 
-/** Fails with the first of the credit's models that cannot return prompt log-probabilities. */
+/** Fails with `Unsupported` for the first of the credit's models whose capabilities exclude prompt log-probabilities. */
 export const checkReaders = (
   { name, readers = [] }: Pick<Credit, "name" | "readers">
 ): Effect.Effect<void, TinkerError> => {
@@ -20,13 +20,16 @@ export const checkReaders = (
   return Effect.fail(new TinkerError({ operation: "computeLogprobs", reason }))
 }
 
-/** An attempt that was cut short may not have reached the point where its environment reports metrics. */
+/**
+ * Whether an attempt has a turn and was not cut short. An attempt that was cut short may not have reached the point where its environment
+ * reports metrics.
+ */
 const isWhole = ({ stopReason, transitions }: Trajectory.Trajectory) =>
   transitions.length > 0 && Option.match(stopReason, { onNone: () => true, onSome: (reason) => ends.has(reason) })
 
 const ends: ReadonlySet<string> = new Set<StopReason>(["completed", "tool_stopped"])
 
-/** Names of the metrics that the group's members reported. */
+/** The names of the metrics that the group's surviving members reported, with repetitions. */
 const reportedBy = (group: GroupResult.Group): ReadonlyArray<string> =>
   GroupResult.survivors(group).flatMap(([member, { transitions }]) =>
     [...transitions.map(({ metrics }) => metrics), group.metricsG[member] ?? {}].flatMap((metrics) =>
@@ -34,7 +37,10 @@ const reportedBy = (group: GroupResult.Group): ReadonlyArray<string> =>
     )
   )
 
-/** Fails with the first metric that the credit compares and that no attempt reported, unless all attempts were cut short. */
+/**
+ * Fails with the first metric that the credit compares and that no attempt reported. Checks nothing if all attempts failed or were cut
+ * short.
+ */
 export const checkComponents = (
   { components = [] }: Pick<Credit, "components">,
   results: ReadonlyArray<GroupResult.GroupResult>
@@ -51,7 +57,7 @@ export const checkComponents = (
   return Effect.fail(new InvalidOption({ field: "a metric that update.credit compares", found: missing, expected }))
 }
 
-/** Fails if a group has fewer members than an option of the credit needs. */
+/** Fails if a group that was not skipped has fewer members than an option of the credit needs. */
 export const checkMembers = (
   { leastMembers }: Pick<Credit, "leastMembers">,
   results: ReadonlyArray<GroupResult.GroupResult>

@@ -12,7 +12,8 @@ import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Setting from "../settings/Setting.ts"
 
 /**
- * An update has `minInformative` groups, or fewer if the maximum number of batches was sampled. All sampled groups are recorded.
+ * The settings of dynamic sampling. With `minInformative` above 0, an update has that many informative groups, or fewer if the maximum
+ * number of batches was sampled or the dataset is used up. All sampled groups are recorded.
  *
  * @see DAPO, arXiv:2503.14476
  */
@@ -41,7 +42,7 @@ export interface Resolved extends Required<typeof DynamicSettings.Type> {}
 /** The default of `maxBatches`. */
 export const defaultMaxBatches = 3
 
-/** Fills in the defaults. Fails with the first setting that is invalid, or that has no effect because only one batch is sampled. */
+/** Fills in the defaults. Fails with the first setting that is invalid, or with `maxBatches` if it is given while `minInformative` is 0. */
 export const resolve = Effect.fnUntraced(function*(
   settings: DynamicSettings
 ): Effect.fn.Return<Resolved, InvalidOption> {

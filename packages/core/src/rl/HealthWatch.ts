@@ -1,5 +1,5 @@
 /**
- * Stops a run if a health metric leaves its healthy range. Off unless a metric is named.
+ * Stops a run if a health metric leaves its healthy range. By default, no metric stops the run.
  *
  * @example
  * Rl.run({ model, dataset, health: { stopOn: "optim/effective_sample_size" } })
@@ -22,12 +22,12 @@ export const HealthSettings = Schema.Struct({
 }).annotate({ title: "Health" })
 export interface HealthSettings extends Schema.Codec.Encoded<typeof HealthSettings> {}
 
-/** A metric left its healthy range, which the run was set to stop on. */
+/** The run ended because a metric that `stopOn` names left its healthy range. `iteration` counts from 0. */
 export class Unhealthy extends Schema.TaggedError<Unhealthy>()("Unhealthy", {
   iteration: Schema.Int,
   metric: Schema.String,
   value: Schema.Number,
-  /** The healthy range, as text. */
+  /** The metric's healthy range, as text. */
   expected: Schema.String,
   advice: Schema.String
 }) {
@@ -38,12 +38,15 @@ export class Unhealthy extends Schema.TaggedError<Unhealthy>()("Unhealthy", {
   }
 }
 
-/** Drift metrics are excluded: they describe the whole run, not one iteration. */
+/** The names of the metrics that can stop a run. Drift metrics cannot, because they describe the whole run, not one iteration. */
 const stoppable = Health.signs.flatMap(({ healthy, metric }) =>
   healthy === undefined || metric.startsWith("drift/") ? [] : [metric]
 )
 
-/** Parses the metrics that stop a run. Fails if one has no healthy range. */
+/**
+ * Parses the names of the metrics that stop a run; empty if there are none. Fails if a name is not a metric with a healthy range, or is a
+ * drift metric.
+ */
 export const resolve = Effect.fnUntraced(function*(
   settings: HealthSettings
 ): Effect.fn.Return<ReadonlyArray<string>, InvalidOption> {
@@ -66,8 +69,8 @@ const verdict = (stopOn: ReadonlyArray<string>, iteration: number, metrics: Read
 }
 
 /**
- * The same program, but it fails with `Unhealthy` after the first iteration in which one of the metrics is outside its healthy range. That
- * iteration is recorded and saved first.
+ * Makes a program fail with `Unhealthy` after the first iteration in which a metric of `stopOn` is outside its healthy range. The iteration
+ * is recorded and a checkpoint saved before the run fails. Returns the same program if `stopOn` is empty.
  */
 export const watch = <Cursor, E, R>(
   stopOn: ReadonlyArray<string>,

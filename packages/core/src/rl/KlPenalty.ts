@@ -52,7 +52,7 @@ const needsPenalty = {
   accepts: () => false
 }
 
-/** Fails with the first setting that needs a penalty, if there is none. */
+/** Fails if `coefficient` is 0 although `reference` or a `discount` other than 0 is set. */
 export const checkSettings = ({ coefficient, discount, reference }: Settings): Effect.Effect<void, InvalidOption> =>
   coefficient > 0 ? Effect.void : Check.all(
     Check.option("update.kl.reference", reference, needsPenalty),
@@ -70,7 +70,7 @@ const unsupported = new TinkerError({
 /** The path of the reference weights: the given checkpoint's, or the base model's name. */
 const referencePath = ({ reference }: Settings, model: ChatModel) => reference ?? model.name
 
-/** The settings that must be equal for a run to resume, in addition to its credit. */
+/** The settings that must be equal for a run to resume, in addition to its credit; empty without a penalty. */
 export const identity = (settings: Settings, model: ChatModel): JsonObject =>
   settings.coefficient === 0 ? {} : {
     kl: {
@@ -80,7 +80,10 @@ export const identity = (settings: Settings, model: ChatModel): JsonObject =>
     }
   }
 
-/** Fails, before anything is sampled, if the backend cannot return prompt log-probabilities or does not have the reference weights. */
+/**
+ * Checks the backend before anything is sampled. Fails if a penalty or `postUpdate` needs prompt log-probabilities that the backend cannot
+ * return, or if the backend does not have the reference weights.
+ */
 export const check = Effect.fnUntraced(function*(
   { coefficient, postUpdate, reference }: Settings,
   { capabilities }: ChatModel
@@ -92,8 +95,8 @@ export const check = Effect.fnUntraced(function*(
 })
 
 /**
- * Adds the penalty to the credit, if there is one. The penalty's mean is over the whole batch, so all of its groups are compared together.
- * The reference's client is created here, so the run's budget pays for its tokens.
+ * Adds the penalty to the credit; returns the credit unchanged if the coefficient is 0. The penalty's mean is over the whole batch, so all
+ * of its groups receive credit together. Each assignment creates the reference's client, so the run's budget pays for its tokens.
  */
 export const penalize = <E, R>(
   credit: Credit.Credit<E, R>,

@@ -1,7 +1,7 @@
 /**
  * The losses that can be selected by name on the command line, in configuration files and in the viewer. A single table lists each loss
- * with its options and constructor. A loss added here becomes a setting of every recipe; the viewer shows it token by token if its tokens
- * are independent.
+ * with its options and constructor. Every recipe can select a loss from this table; the viewer shows the loss of each token if it depends
+ * on that token only.
  *
  * @example
  * const loss = NamedLoss.make("dppo", { deltaLow: 0.1 })
@@ -135,13 +135,13 @@ const losses = {
 /** The name of a loss in the table. */
 export type Name = keyof typeof losses
 
-/** All names, in the order of the help text. */
+/** The names of all losses, in the order of the help text. */
 export const names: ReadonlyArray<Name> = Struct.keys(losses)
 
 /** The names of the options that the loss accepts. */
 export const optionsOf = (name: Name): ReadonlyArray<OptionName> => losses[name].options
 
-/** Makes the loss from those of the given options that it accepts; others are ignored. */
+/** Makes the loss from the given options. Options that the loss does not accept are ignored. */
 export const make = (name: Name, given: Given = {}): NamedLoss => {
   const { make, options }: Entry = losses[name]
   return make(Struct.pick(given, options))
@@ -164,7 +164,7 @@ const optionsIn = (name: Name, config: Readonly<Record<string, unknown>>): Given
   return given
 }
 
-/** The options of a loss that differ from the defaults. */
+/** The options of a loss that differ from their defaults; empty for a loss that is not in the table. */
 export const given = (loss: NamedLoss): Given => {
   const { config, name } = Objective.from(loss)
   if (!isName(name)) return {}
@@ -173,7 +173,10 @@ export const given = (loss: NamedLoss): Given => {
   return Struct.pick(own, Struct.keys(own).filter((option) => own[option] !== usual[option]))
 }
 
-/** The expression of a recorded loss; undefined if its tokens are not independent. */
+/**
+ * The expression of a recorded loss. Undefined if the name is not in the table, or if the loss of a token does not depend on that token
+ * only.
+ */
 export const perToken = (
   name: string,
   config: Readonly<Record<string, unknown>>

@@ -22,8 +22,8 @@ import * as Pass from "../run/Pass.ts"
 import * as Program from "../run/Program.ts"
 
 /**
- * Optimizer steps of the weights that sampled each target `[T]`; −1 for tokens that the policy did not write. The policy's tokens are those
- * with a log-probability, even in turns that are not trained.
+ * The number of optimizer steps of the weights that sampled each target, `[T]`; −1 for tokens that the policy did not write. The policy's
+ * tokens are those with a non-zero log-probability or in the mask.
  */
 const samplerStepsOf = ({ inputs, origin: { samplerStep }, samplerSteps }: TrainingDatum): Int32Array => {
   const { logprobs, mask } = inputs
@@ -31,7 +31,7 @@ const samplerStepsOf = ({ inputs, origin: { samplerStep }, samplerSteps }: Train
     ?? Int32Array.from(logprobs, (logprob, t) => logprob === 0 && mask[t] === 0 ? -1 : samplerStep)
 }
 
-/** 1 at positions whose input is an image, otherwise 0. */
+/** 1 at positions whose input is an image, otherwise 0; `[length + 1]`. */
 const images = ({ chunks, length }: ModelInput.ModelInput): Uint8Array => {
   const isImage = new Uint8Array(length + 1)
   let at = 0
@@ -44,8 +44,8 @@ const images = ({ chunks, length }: ModelInput.ModelInput): Uint8Array => {
 }
 
 /**
- * 1 for targets `[T]` that are observations, otherwise 0. An observation is text after the first action that the policy did not write. The
- * policy's tokens are those with a log-probability, even in turns that are not trained.
+ * 1 for targets that are observations, otherwise 0; `[T]`. An observation is a text token that follows the policy's first token and that
+ * the policy did not write. The policy's tokens are those with a non-zero log-probability or in the mask.
  */
 const observationMask = ({ inputs: { logprobs, mask }, modelInput }: TrainingDatum): Float32Array => {
   const isImage = images(modelInput)
@@ -55,12 +55,12 @@ const observationMask = ({ inputs: { logprobs, mask }, modelInput }: TrainingDat
   )
 }
 
-/** Whether a loss replaces a token's importance ratio by its bound. */
+/** Whether a loss replaces the importance ratio of a token by its bound, given the ratio and the token's advantage. */
 export type IsClipped = (ratio: number, advantage: number) => boolean
 
 /**
- * Whether a ratio is clipped. PPO clips only on the side that lowers the objective, other clipping losses on both. GSPO is left out,
- * because it clips sequence ratios, not token ratios.
+ * Makes the test for clipped ratios. PPO clips only on the side that lowers the objective, other clipping losses on both. Undefined for a
+ * loss without two bounds, and for GSPO, which clips sequence ratios instead of token ratios.
  */
 const clipping = (loss: Loss.Loss<"PolicyTokens">): IsClipped | undefined => {
   const { clip_high_threshold: high, clip_low_threshold: low } = loss.config
@@ -77,12 +77,15 @@ type Data = NonEmptyReadonlyArray<TrainingDatum>
 export interface Objective<out E = never, out R = never> {
   readonly name: string
   readonly config: JsonObject
-  /** One pass per update of the iteration, over that update's data, in order. `weights` are those before the iteration's first update. */
+  /**
+   * Makes one pass per update of the iteration, over that update's data, in order. `weights` are the weights before the iteration's first
+   * update.
+   */
   readonly passes: (
     parts: ReadonlyArray<Data>,
     weights: Weights
   ) => Effect.Effect<ReadonlyArray<Pass.Pass>, TinkerError | E, R>
-  /** Absent if the loss does not clip ratios, or if its clipping is unknown. */
+  /** The loss's test for clipped ratios; absent if the loss does not clip ratios, or if its clipping is unknown. */
   readonly isClipped?: IsClipped | undefined
 }
 
@@ -140,8 +143,8 @@ export const reading = <X extends LossExpression.Extras, E, R>(
 })
 
 /**
- * A loss over all datums of an update, computed in this process between two passes. `lossOf` receives the datums and returns a function of
- * their log-probabilities under the current weights.
+ * A loss over all datums of an update, computed in this process between a forward pass and a backward pass. `lossOf` receives the datums
+ * and returns a function of their log-probabilities under the current weights.
  */
 export const custom = (
   name: string,

@@ -81,7 +81,7 @@ export const synchronous: Pace = { name: "synchronous", settings: {} }
 
 /**
  * Samples while it trains. Groups of at most `maxStepsOffPolicy + 1` iterations are in flight or waiting; a trained group frees its place
- * once newer weights are published. With `minibatches`, it also submits the passes of an update while its groups are still being sampled.
+ * once newer weights are published. With `minibatches`, the passes of an update are submitted while its groups are still being sampled.
  *
  * @example
  * Rl.run({ model, dataset, pace: Pace.async({ maxStepsOffPolicy: 1 }), update: { loss: Loss.ppo() } })
@@ -91,8 +91,8 @@ export const synchronous: Pace = { name: "synchronous", settings: {} }
 export const async = (settings: AsyncSettings = {}): Pace => ({ name: "async", settings })
 
 /**
- * Submits the passes of an update while the rest of its batch is still being sampled. The weights stay the same meanwhile, so training is
- * on-policy, with the gradients of synchronous training.
+ * Submits the passes of an update while the rest of its batch is still being sampled: `minibatches` passes per optimizer step, default 1.
+ * The weights stay the same meanwhile, so training is on-policy, with the gradients of synchronous training.
  *
  * @example
  * Rl.run({ model, dataset, pace: Pace.streaming({ minibatches: 4 }) })
@@ -107,7 +107,7 @@ export interface Resolved {
   readonly maxStepsOffPolicy: number
   readonly onStale: NonNullable<AsyncSettings["onStale"]>
   readonly turnWeights: NonNullable<AsyncSettings["turnWeights"]>
-  /** Absent if an update is submitted as a whole. */
+  /** The number of passes per optimizer step; absent if an update is submitted as a whole. */
   readonly minibatches?: number
 }
 

@@ -14,7 +14,7 @@ import * as Training from "./Training.ts"
 
 export type { RlOptions as Options } from "./RlOptions.ts"
 
-/** The errors of every run, in addition to those of its environments, evaluators, hooks and credit. */
+/** The errors of every run, in addition to those of its environments, evaluators, hooks, credit and loss. */
 export type Error = Training.Error | HealthWatch.Unhealthy | Run.Error
 
 /** Fails with the first invalid option; `run` makes the same check before its first request. */

@@ -111,7 +111,7 @@ const Program = Schema.Struct({
 
 type Decoded = typeof Program.Type
 
-/** How groups are rolled out, including hooks and the failure policy, which cannot be sent to another process. */
+/** How groups are rolled out, including the failure policy and hooks. Hooks cannot be sent to another process. */
 export interface RolloutOptions<in E, HE, HR>
   extends
     Omit<Rollout.StreamOptions<E, TinkerError, HE, HR>, "unordered" | "iteration" | "samplerStep">,
@@ -130,7 +130,7 @@ export interface UpdateOptions<out CE, out CR> extends Schema.Codec.Encoded<type
   readonly learningRate?: number | LearningRate.LearningRate
   /** A loss of the backend, an expression, or an `Objective` if neither suffices; default: `Loss.importanceSampling`. */
   readonly loss?: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective.Objective<CE, CR>
-  /** Default: `Credit.groupRelative(Advantage.centered)`. */
+  /** The credit rule; default: `Credit.groupRelative(Advantage.centered)`. */
   readonly credit?: Credit.Credit<CE, CR>
 }
 
@@ -163,7 +163,7 @@ export interface RlOptions<
   readonly dataset: RLDataset<E, R>
   /** The token limit of a response, the temperature and other sampling parameters. */
   readonly sampling?: SamplingSettings.SamplingSettings
-  /** Concurrency of episodes, their limits and timeouts, the failure policy, and hooks. */
+  /** The number of groups rolled out at once, limits and timeouts of episodes, the failure policy, and hooks. */
   readonly rollout?: RolloutOptions<NoInfer<E>, HE, HR>
   /** A named algorithm: sets credit, loss, KL penalty and filters unless `update` or `rollout` sets them. */
   readonly algorithm?: Algorithm.Algorithm<CE, CR>
@@ -271,13 +271,13 @@ const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
 /** The default time limit of a group unless the pace is synchronous, so that a hanging group does not keep its place forever. */
 export const defaultGroupTimeout = "1 hour"
 
-/** The default time limit of a member is that of its group. */
+/** The time limits of groups and members. A member's default time limit is that of its group. */
 const deadlines = ({ groupTimeout = defaultGroupTimeout }: Group.Deadline) => ({
   groupTimeout,
   memberTimeout: groupTimeout
 })
 
-/** The options, with the algorithm's values where the run sets none. */
+/** The options, with the algorithm's values for those that the run does not set. */
 const withAlgorithm = <E, R, EE, ER, HE, HR, CE, CR>(
   { algorithm, rollout, update, ...options }: RlOptions<E, R, EE, ER, HE, HR, CE, CR>
 ): RlOptions<E, R, EE, ER, HE, HR, CE, CR> => ({

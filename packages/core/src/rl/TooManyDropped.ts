@@ -2,8 +2,8 @@
 import * as Schema from "effect/Schema"
 
 /**
- * An iteration dropped more than `maxDroppedShare` of its members. Each of `reasons` has the number of members it affected and an example
- * message.
+ * An iteration lost more than `maxDroppedShare` of its members: dropped members, and all members of skipped groups. Each of `reasons` has
+ * the number of members it affected and an example message. `iteration` counts from 0.
  *
  * @example
  * const run = Rl.run({ model, dataset, rollout: { maxDroppedShare: 0.1 } }).pipe(

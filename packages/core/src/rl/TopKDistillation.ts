@@ -82,7 +82,8 @@ export const pass = (
 
 /**
  * Trains on the teacher's most likely tokens at the positions that the student wrote. Advantages are ignored; `Credit.everyGroup` trains on
- * every group. Asks the teacher once per datum when the update is made, and fails with `Unsupported` if the teacher returns fewer tokens.
+ * every group. Asks the teacher once per datum when the update is made, and fails with `Unsupported` if the teacher returns fewer than `k`
+ * tokens per position.
  *
  * @example
  * Rl.run({ model, dataset, update: { credit: Credit.everyGroup, loss: Objective.topK({ teacher: client, k: 20 }) } })

@@ -49,7 +49,10 @@ export type Substep = Arr.NonEmptyReadonlyArray<TrainingDatum>
 /** The index at which part `index` starts when `count` items are split into `parts`: trunc(i·n/k). */
 const boundary = (index: number, count: number, parts: number) => Math.trunc((index * count) / parts)
 
-/** Splits the groups that have datums into substeps. A group is never divided, so its better and worse members are in the same update. */
+/**
+ * Splits the groups that have datums into `count` substeps, or into one per group if there are fewer groups. A group is never divided, so
+ * its better and worse members are in the same update.
+ */
 export const split = (groups: ReadonlyArray<GroupCredit>, count: number): ReadonlyArray<Substep> => {
   const credited = groups.filter(({ data }) => data.length > 0)
   const parts = Math.min(count, credited.length)
@@ -182,7 +185,7 @@ const credited = <E, R, CE, CR>(options: Options<E, R, CE, CR>, learned: Learned
   return { entry }
 }
 
-/** The metrics of an iteration. */
+/** The report of an iteration: its metrics, its reward and its trained tokens. */
 const report = <E, R, CE, CR>(
   options: Options<E, R, CE, CR>,
   learned: Learned,
@@ -261,7 +264,7 @@ export interface Running<E, R, CE, CR> {
   readonly memory: Memory
 }
 
-/** The program; `rules` replaces the scheduling rules of the pace, for tests. */
+/** Makes the training program of a run; `rules` replaces the scheduling rules of the pace, for tests. */
 export const program = <E, R, CE, CR>(
   options: RlOptions.Resolved<E, R, CE, CR>,
   rules: typeof Dispatch.rules = Dispatch.rules

@@ -39,7 +39,7 @@ const bounded = (scope: Scope.Closeable, exit: Exit.Exit<unknown, unknown>, rele
       ))
   })
 
-/** Closes a scope. A release failure never hides an earlier failure: it is then only logged. */
+/** Closes a scope. A release failure is raised only if `release.aborts` is set and nothing failed before; otherwise it is only logged. */
 export const close = (
   scope: Scope.Closeable,
   exit: Exit.Exit<unknown, unknown>,

@@ -31,7 +31,7 @@ interface Progress {
   readonly transitions: Array<Trajectory.Transition>
   /** The conversation of each finished turn, without its response. A turn that shows only tokens repeats the previous turn's. */
   readonly conversations: Array<Env.Prompt["messages"]>
-  /** The prompt of the next turn; undefined before the first. */
+  /** The newest prompt; undefined before the first. */
   observation: Env.Prompt | undefined
   stepReward: number
   sampledTokens: number
@@ -49,7 +49,7 @@ interface Episode<E, R, PE, PR> {
   readonly progress: Progress
 }
 
-/** Why an episode ended, and whether its environment ended it (`graded`). */
+/** Why an episode ended, undefined if its environment gave no reason, and whether the environment ended it (`graded`). */
 interface Ending {
   readonly reason: StopReason.Name | undefined
   readonly graded: boolean
@@ -87,7 +87,7 @@ const wrongTag = (key: Key.MemberKey, field: string, given: unknown, tag: string
   return violation(key, `${field}._tag`, found, tag === other ? tag : `${tag} or ${other}`)
 }
 
-/** Larger rewards are rejected, because their advantages do not fit into 32-bit floats. */
+/** The largest absolute reward that is accepted, because the advantages of larger rewards do not fit into 32-bit floats. */
 const largestReward = 1e30
 
 /** A reward and the score it comes from. */
@@ -96,7 +96,7 @@ interface Judged {
   readonly score?: Score.Score
 }
 
-/** The first invalid number in a judgement: its field, its value and what was expected. */
+/** The first invalid number in a judgement: its field, its value and what was expected. Undefined if all numbers are valid. */
 export const invalidNumber = ({ reward, score }: Judged) => {
   if (!Number.isFinite(reward)) return { field: "reward", found: reward, expected: "a finite number" }
   if (Math.abs(reward) > largestReward) {
@@ -129,7 +129,7 @@ const wrongMaxTokens = (key: Key.MemberKey, field: string, { maxTokens }: Env.Pr
     ? undefined
     : violation(key, `${field}.maxTokens`, maxTokens, "a whole number from 1 on")
 
-/** The violation of an invalid prompt that is shown after `turns` turns. */
+/** The violation of a prompt that is shown after `turns` turns; undefined if the prompt is valid. */
 const wrongPrompt = (key: Key.MemberKey, field: string, given: Env.Prompt, turns: number) =>
   wrongTag(key, field, given, "Prompt") ?? noTokens(key, field, given) ?? wrongMaxTokens(key, field, given)
     ?? wrongBranch(key, field, given, turns)
@@ -150,7 +150,7 @@ const wrongToolCalls = (key: Key.MemberKey, { toolCalls }: Env.Step, left: numbe
   return violation(key, "step.toolCalls", toolCalls, `a whole number ${most}`)
 }
 
-/** What a step may use, and the number of turns that include it. */
+/** The number of tool calls that a step may still make, and the number of turns including the step's own. */
 interface Taken {
   readonly toolCallsLeft: number | undefined
   readonly turns: number
@@ -183,7 +183,7 @@ const wrongAction = (
     : violation(key, "tokens", `${tokens.length} tokens`, `at most the ${maxTokens} that were asked for`)
 }
 
-/** The violation of invalid environment limits. */
+/** The violation of the environment's limits; undefined if they are valid. */
 const wrongLimits = (key: Key.MemberKey, limits: Limits.Limits) => {
   const invalid = Check.broken(Limits.checks(limits, "limits."))
   return invalid && violation(key, invalid.field, invalid.found, invalid.expected)
@@ -248,7 +248,7 @@ const beganTurn = Effect.fnUntraced(function*<E, R, PE, PR>(episode: Episode<E, 
   return messages.length === 0 ? observation : yield* shown(episode, "a hook that adds messages", messages)
 })
 
-/** Undefined for a turn of less than a millisecond, which is common with scripted policies. */
+/** The times of a turn. Undefined if the turn took less than a millisecond, which is common with scripted policies. */
 const timesOf = (began: number, sampledAt: number, endedAt: number) =>
   endedAt > began ? { began, sampling: sampledAt - began, environment: endedAt - sampledAt } : undefined
 
@@ -412,7 +412,7 @@ const make = <E, R, PE, PR>(
   }
 })
 
-/** Plays, then calls the environment's `leave`. */
+/** Plays the episode, then calls the environment's `leave` if it has one, even if playing failed. */
 const playToEnd = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>) =>
   episode.env.leave === undefined ? play(episode) : Effect.ensuring(play(episode), episode.env.leave)
 

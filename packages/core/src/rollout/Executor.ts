@@ -63,7 +63,7 @@ export interface Executor {
   readonly roll: (job: Job) => Effect.Effect<GroupResult, RolloutError>
 }
 
-/** The executor for all groups, also those of evaluations; undefined rolls them out in this process. */
+/** The executor for all groups, also those of evaluations. It is undefined by default: groups are then rolled out in this process. */
 export const Executor = Context.Reference<Executor | undefined>("@effect-rl/core/rollout/Executor", {
   defaultValue: () => undefined
 })

@@ -7,7 +7,7 @@ export interface Place {
   readonly iteration: number
   /** The group's key. */
   readonly group: string
-  /** Absent if the group as a whole failed. */
+  /** The member's index; absent if the group as a whole failed. */
   readonly member?: number
 }
 

@@ -17,7 +17,10 @@ export type Failure<E = unknown, PE = unknown> =
   | { readonly _tag: "TimedOut"; readonly error: RolloutError }
   | { readonly _tag: "Died"; readonly cause: Cause.Cause<never> }
 
-/** Leave out the member (`drop`), leave out the group (`skip`), or stop everything with the failure's own error (`abort`). */
+/**
+ * What a failure causes: `drop` leaves out the member, `skip` leaves out the group, and `abort` stops everything with the failure's own
+ * error.
+ */
 export type Consequence = "drop" | "skip" | "abort"
 
 /** The consequence of each kind of failure. */
@@ -56,7 +59,7 @@ export interface FailurePolicy<in E = unknown, in PE = unknown> {
 
 const isGraders = (failure: Failure) => failure._tag === "GraderFailed" || failure._tag === "Ungraded"
 
-/** Retries immediately, except after a grader failure, because the grader would be asked about the same members again. */
+/** A schedule that retries immediately, but not after a grader failure, because the grader would be asked about the same members again. */
 const members: Schedule.Schedule<unknown, Failure> = Schedule.identity<Failure>().pipe(
   Schedule.while(({ input }) => !isGraders(input))
 )
@@ -119,7 +122,7 @@ export const retryOnFailure = (options: { readonly maxRetries?: number } = {}): 
 
 /**
  * Continues if at least `minSuccessful` members finished, by default three quarters of the group, rounded up. Below that number, failed
- * members are retried, up to `maxRetries` (default 3) times per group.
+ * members are retried, up to `maxRetries` (default 3) times per group; if too few members finish, the group is skipped.
  *
  * @see tinker-cookbook `MinViableGroup`
  */
@@ -146,6 +149,6 @@ export const message = (failure: Failure): string => {
   return Predicate.isError(failure.error) ? failure.error.message : String(failure.error)
 }
 
-/** Fails with the failure's own error. */
+/** Fails with the failure's own error; dies if the failure is a defect. */
 export const raise = <E, PE>(failure: Failure<E, PE>): Effect.Effect<never, E | PE | RolloutError> =>
   failure._tag === "Died" ? Effect.failCause(failure.cause) : Effect.fail(failure.error)

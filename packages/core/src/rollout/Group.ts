@@ -75,7 +75,7 @@ export interface Bounds extends Schema.Codec.Encoded<typeof BoundSettings> {}
 
 /** Options of a group's rollout. The errors and requirements of hooks are added to the environment's. */
 export interface Options<in E = unknown, in PE = unknown, HE = never, HR = never> extends Bounds {
-  /** Default: `FailurePolicy.dropUngraded`. */
+  /** What happens when a member fails; default: `FailurePolicy.dropUngraded`. */
   readonly onFailure?: FailurePolicy.FailurePolicy<E | NoInfer<HE>, PE>
   readonly hooks?: Hooks<HE, HR>
 }
@@ -88,7 +88,7 @@ interface Settings<E, R, PE> extends Bounds {
 
 const checks = Setting.checks(BoundSettings)
 
-/** The first invalid option. */
+/** The error of the first invalid option; undefined if all are valid. */
 export const invalid = (
   { key, size }: Pick<EnvGroupBuilder<unknown, unknown>, "key" | "size">,
   options: Bounds,
@@ -106,7 +106,7 @@ export const invalid = (
   ])
 }
 
-/** The error of an invalid number of concurrent groups, if it is invalid. */
+/** The error of an invalid number of concurrent groups; undefined if the number is valid. */
 export const invalidConcurrency = (concurrency: number): InvalidOption | undefined =>
   Check.broken([Check.option("concurrency", concurrency, Check.whole(1))])
 
@@ -191,7 +191,7 @@ interface Run<E, R, PE, PR> {
 }
 
 interface Graded {
-  /** One per member that was not dropped. */
+  /** One reward per member that was not dropped, in order. */
   readonly rewards: ReadonlyArray<GroupReward>
   readonly grading: GradingTime
 }
@@ -285,7 +285,7 @@ const belowFloor = <E, R, PE, PR>({ budget: { enough, finished }, builder, failu
   return { failure: "BelowFloor", finished, floor: enough, message } as const
 }
 
-/** Each member fails and is retried on its own. */
+/** Plays a group whose members fail and are retried independently. */
 const independent = Effect.fnUntraced(function*<E, R, PE, PR>(run: Run<E, R, PE, PR>) {
   const drop = (report: FailureReport) =>
     Effect.map(logUngraded(run, report), () => {
@@ -318,7 +318,7 @@ const independent = Effect.fnUntraced(function*<E, R, PE, PR>(run: Run<E, R, PE,
   return { members, ...graded } satisfies Played
 })
 
-/** All members fail and are retried together; a retry opens the group again. */
+/** Plays a group whose members fail and are retried together; a retry opens the group again. */
 const coupled = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
   const whole = Effect.fnUntraced(function*(attempt: number) {
     const group = yield* open(run)
@@ -391,7 +391,7 @@ const result = <E, R, PE, PR>(run: Run<E, R, PE, PR>, { grading, members, reward
   return dropped.length === 0 ? { _tag: "Completed", ...group } : { _tag: "Partial", ...group, dropped }
 }
 
-/** Also limits the graders of environments. */
+/** Applies the grader timeout to the graders of environments, too. */
 const withGraderTimeout = ({ graderTimeout }: Bounds) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   graderTimeout === undefined ? effect : Effect.provideService(effect, Grader.GraderTimeout, graderTimeout)
 

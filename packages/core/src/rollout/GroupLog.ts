@@ -33,7 +33,7 @@ export interface Finished {
 
 /** Reads and writes finished groups. */
 export interface GroupLog {
-  /** The group as recorded by an interrupted run; `None` if it did not finish. */
+  /** The group as recorded before the run was interrupted; `None` if the log has no usable record of it. */
   readonly recall: (origin: Origin) => Effect.Effect<Option.Option<Finished>>
   readonly write: (origin: Origin, group: Finished, milliseconds: number) => Effect.Effect<void>
 }

@@ -39,8 +39,8 @@ export interface GradingTime {
 }
 
 /**
- * `members` are in order, with `None` for dropped members. `rewardsG` are the total rewards (steps plus group) `[G]`, NaN for dropped
- * members.
+ * A group that was rolled out. `members` are in order, with `None` for dropped members. `rewardsG` are the total rewards (steps plus group)
+ * `[G]`, NaN for dropped members.
  */
 export interface Group {
   /** The group's dataset batch; 0 if there is none. */
@@ -57,16 +57,16 @@ export interface Group {
   readonly metricsG: ReadonlyArray<EnvMetric.Metrics>
   /** Failed attempts that a retry replaced, in the order of members and attempts. */
   readonly retried: ReadonlyArray<FailureReport>
-  /** Absent if grading took less than a millisecond. */
+  /** The time of the group's grading; absent if it took less than a millisecond. */
   readonly grading?: GradingTime
 }
 
-/** Every member finished. */
+/** A group in which every member finished. */
 export interface Completed extends Group {
   readonly _tag: "Completed"
 }
 
-/** Some members were dropped. */
+/** A group in which some members were dropped. */
 export interface Partial extends Group {
   readonly _tag: "Partial"
   /** Failures of the dropped members, in member order. */
@@ -110,7 +110,7 @@ export const survivors = (group: Group): ReadonlyArray<readonly [member: number,
 /** The number of members, lost ones included. */
 export const sizeOf = (result: GroupResult): number => isSkipped(result) ? result.size : result.members.length
 
-/** One reason per missing member: its own failure, or its group's. */
+/** One reason per lost member: its own failure, or the reason for which its group was skipped. Empty if every member finished. */
 export const lost = (result: GroupResult): ReadonlyArray<Skipped["reason"]> => {
   if (result._tag === "Completed") return []
   if (result._tag === "Partial") return result.dropped
@@ -126,7 +126,7 @@ const untimedTurn = (turn: Trajectory.Transition): Trajectory.Transition => {
   return untimed
 }
 
-/** The result without durations, so equal rollouts compare equal. */
+/** The result without times, so equal rollouts compare equal. */
 export const untimed = (result: GroupResult): GroupResult => {
   if (isSkipped(result)) return result
   const { grading: _, ...group } = result

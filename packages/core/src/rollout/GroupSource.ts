@@ -36,7 +36,7 @@ export interface Source {
   readonly program: Schema.Json
 }
 
-/** The current program. If undefined, only groups made by a `RolloutTask` can be sent. */
+/** The current program. By default it is undefined, and only groups made by a `RolloutTask` can be sent. */
 export const GroupSource = Context.Reference<Source | undefined>("@effect-rl/core/rollout/GroupSource", {
   defaultValue: () => undefined
 })
@@ -64,7 +64,10 @@ interface Batch extends Pick<RLDataset, "fingerprint" | "readsHistory"> {
   readonly seed: number
 }
 
-/** Adds their places to the groups of a batch; a dataset that reads the run's history cannot be sent. */
+/**
+ * Gives each group of a batch a task with its place, so it can be sent to a worker. Groups that have a task keep it. A dataset that reads
+ * the run's history cannot be sent.
+ */
 export const batch = <E, R>(
   builders: Builders<E, R>,
   { fingerprint: dataset, index, readsHistory, seed }: Batch
@@ -80,6 +83,6 @@ export const batch = <E, R>(
       )
       : describe(source, { _tag: "Batch", dataset, index, seed, key }))
 
-/** Adds their places to the groups of an evaluator. */
+/** Gives each group of an evaluator a task with its place, so it can be sent to a worker. Groups that have a task keep it. */
 export const testSet = <E, R>(evaluator: string, builders: Builders<E, R>): Effect.Effect<Builders<E, R>> =>
   placed(builders, (source, key) => describe(source, { _tag: "TestSet", evaluator, key }))

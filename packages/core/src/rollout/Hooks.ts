@@ -12,7 +12,7 @@ export interface State {
   readonly key: MemberKey
   /** The transitions of the finished turns, in order. */
   readonly transitions: ReadonlyArray<Trajectory.Transition>
-  /** The number of tokens of the next prompt. */
+  /** The number of tokens of the newest prompt; 0 if the episode has none. */
   readonly observationTokens: number
   /** The number of tokens sampled in all turns. */
   readonly sampledTokens: number
@@ -37,8 +37,8 @@ export interface Hooks<out E = never, out R = never> {
   readonly onTurnBegin?: (state: State) => Effect.Effect<ReadonlyArray<Message.Message>, E, R>
   /**
    * Called when the environment or a limit ends the episode. Returns the final reason, or `None` to continue. Not called when
-   * `rolloutTimeout` interrupts a turn. If it returns `None` for a token or time limit, it is called again before the next turn. An
-   * environment that was done shows its conversation again through `inject`.
+   * `rolloutTimeout` interrupts a turn. If it returns `None` for a limit, it is called again before the next turn. An environment that was
+   * done shows its conversation again through `inject`.
    */
   readonly onStopReason?: (
     reason: StopReason.StopReason,

@@ -45,7 +45,7 @@ export interface StreamOptions<in E = unknown, in PE = unknown, HE = never, HR =
 {
   /** The number of groups rolled out at the same time; default `defaultConcurrency`, 64. */
   readonly concurrency?: number
-  /** Emit groups as they finish, instead of in the builders' order; default false. */
+  /** Whether groups are emitted as they finish, instead of in the builders' order; default false. */
   readonly unordered?: boolean
 }
 
@@ -85,7 +85,7 @@ export const group = <E, R, PE, PR, HE = never, HR = never>(
 
 const ownKey = "a key of its own for each group of a batch, such as one with the index of its row"
 
-/** The error if two groups share a key, because they would have equal seeds. */
+/** The error if two groups share a key, because they would have equal seeds; undefined if all keys differ. */
 export const repeatedKey = (
   builders: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>
 ): InvalidOption | undefined => {

@@ -20,7 +20,7 @@ import * as RolloutTask from "./RolloutTask.ts"
 /** Sampling clients are released after this time without use, because every optimizer step creates new weights. */
 const idleTimeToLive = "1 minute"
 
-/** A worker's tasks by name, and its function to roll them out. */
+/** Rolls out jobs with a worker's tasks. Fails with `UnknownTask` if the worker has no task of the job's name. */
 export class TaskRegistry extends Context.Service<TaskRegistry, {
   readonly roll: (job: Job) => Effect.Effect<GroupResult, RolloutError>
 }>()("@effect-rl/core/rollout/TaskRegistry") {

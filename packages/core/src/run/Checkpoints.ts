@@ -43,7 +43,10 @@ const submit = Effect.fnUntraced(function*(
   return { state: yield* state.await, weights: weights === undefined ? undefined : yield* weights.await }
 })
 
-/** Saves a checkpoint, and returns its record once the backend has stored it. */
+/**
+ * Saves a checkpoint that expires after `ttl`, or never if `ttl` is undefined. Returns its record and the path of its state once the
+ * backend has stored it.
+ */
 export const save = Effect.fn("Checkpoints.save")(function*(
   client: TrainingClient,
   position: Position,

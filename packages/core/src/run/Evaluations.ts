@@ -1,6 +1,6 @@
 /**
- * Evaluations of a run: before training, between iterations when due, and at the end. Either training waits for them, or they run beside it
- * one at a time on saved weights, so a resumed run can continue an unfinished evaluation.
+ * Evaluations of a run: before training, between iterations when due, and at the end. Either training waits for an evaluation, or
+ * evaluations run beside training, one at a time, on saved weights with which a resumed run can continue them.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -80,7 +80,7 @@ const measureNow = Effect.fnUntraced(function*<EE, ER>(
   yield* Ref.update(run.evaluated, (evaluated) => Budget.once(evaluated, Spent.since(before, spent)))
 })
 
-/** Runs all evaluators in turn on the current weights, except those that have already measured them. Stops if the budget is exhausted. */
+/** Runs all evaluators in turn on the current weights, except those that have already measured them. Stops if the run is halted. */
 export const all = <EE, ER>(run: RunState.RunState<EE, ER>, iteration: number) =>
   Stream.unwrap(Effect.map(Ref.get(run.status), ({ steps: step }) => {
     const place = { iteration, step }
@@ -94,13 +94,16 @@ type Failure<EE> = EE | TinkerError | RunError | InvalidOption
 export interface EvaluationsBeside<out EE, out ER> {
   /** Continues the evaluations that were unfinished when the run was opened. */
   readonly resumed: Stream.Stream<unknown, Failure<EE>, ER>
-  /** Starts an evaluation of the current weights if one is due; first waits for earlier evaluations. */
+  /**
+   * Starts an evaluation of the current weights if one is due, after waiting for earlier evaluations. If none is due, fails if the last
+   * evaluation has failed.
+   */
   readonly whenDue: (iteration: number) => Stream.Stream<unknown, Failure<EE>, ER>
-  /** Waits for running evaluations to finish. */
+  /** Waits for running evaluations to finish, and fails if one has failed. */
   readonly settled: Stream.Stream<unknown, Failure<EE>, ER>
 }
 
-/** Longer than any evaluation, and than an interrupted run usually waits to be resumed. */
+/** The lifetime of saved weights. It is meant to exceed an evaluation and the usual time before an interrupted run is resumed. */
 const weightsTtl = "7 days"
 
 /** Evaluations that were started but not finished in the records. */

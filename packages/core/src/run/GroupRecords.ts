@@ -107,8 +107,8 @@ const id = ({ evaluator, iteration, step }: Place, key: string) =>
   Key.ofGroup({ evaluator, iteration, key }) + (evaluator === undefined ? "" : ` ${step}`)
 
 /**
- * Whether a recorded group must be sampled again. After a failed run, this holds for groups that lost members and were not trained on,
- * because the cause may have been fixed.
+ * Makes the test for recorded groups that must be sampled again. After a failed run, these are the groups that lost members and were not
+ * trained on, because the cause may have been fixed; otherwise there are none.
  */
 export const isGivenUp = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   const last = records.findLast(RunRecord.isAnyOf(["Opened", "Failed", "Finished"]))
@@ -144,7 +144,7 @@ export interface Options {
   readonly unfinished: ReadonlyArray<{ readonly evaluator: string; readonly iteration: number }>
   readonly budget: Budget
   readonly append: (note: Note) => Effect.Effect<unknown, RunError>
-  /** Fails with the first error while writing or reading a group; the group then waits until the run ends. */
+  /** Fails with the first error while writing or reading a group; that group then waits until the run ends. */
   readonly failure: Deferred.Deferred<never, RunError>
 }
 
@@ -188,7 +188,10 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     return Option.none()
   })
 
-  /** The recorded group; `None` if its payload is missing, for instance after a power failure, or does not match the record. */
+  /**
+   * The recorded group. `None`, with a warning, if its payload is missing, for instance after a power failure, is invalid, or contradicts
+   * the record.
+   */
   const stored = (record: RunRecord.GroupRolledOut) =>
     record.payload === undefined
       ? Effect.succeed(Option.none())

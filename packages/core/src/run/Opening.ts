@@ -124,7 +124,7 @@ const startOf = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
 /** Whether a record shows that an iteration is done; before that, a run may be started again with different options. */
 const hasBegun = RunRecord.isAnyOf(["Updated", "Saved"])
 
-/** Whether the stored run has the same identity. Fails if it differs and an iteration is already done. */
+/** Whether the stored run has the same identity; true for a new run. Fails if the identity differs and an iteration is already done. */
 const hasSameIdentity = Effect.fnUntraced(function*(story: ReadonlyArray<RunRecord.RunRecord>, given: JsonObject) {
   const { name: run } = yield* RunStore
   const stored = story.findLast(RunRecord.guards.Opened)?.identity
@@ -157,7 +157,7 @@ const statusAt = ({ position, saved }: Start<unknown>): RunState.Status => ({
   isOver: false
 })
 
-/** The run's first record. */
+/** The record that opens the run: its first record, or the first record after a resume. */
 const opened = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   program: Program<Cursor, E, R>,
   options: RunOptions.RunOptions<EE, ER>,

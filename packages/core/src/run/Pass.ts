@@ -15,7 +15,10 @@ import type * as LossExpression from "../losses/LossExpression.ts"
 import type * as Datum from "../model/Datum.ts"
 import type * as Loss from "../model/Loss.ts"
 
-/** How the backend computed a loss: by its name, from its graph in one pass, or in two passes with a gradient computed locally. */
+/**
+ * How a loss was computed: by the backend from its name (`name`) or its graph (`graph`), or in two passes with a gradient computed in this
+ * process (`two-pass`).
+ */
 export type Route = "name" | "graph" | "two-pass"
 
 /** A submitted pass, and how its loss was computed. */
@@ -60,8 +63,9 @@ const checked = <X extends LossExpression.Extras>(data: Data<X>) =>
   )
 
 /**
- * Submits the loss by name if the backend has it, otherwise as a graph in one pass, otherwise in two passes. All routes give the same
- * gradient. Fails with `Unsupported` if the backend supports no route, and with `Rejected` if the data do not fit the loss.
+ * Submits a loss. A backend loss is submitted by name. An expression is submitted by name if the backend has an equivalent loss, otherwise
+ * as a graph in one pass, otherwise in two passes; all routes give the same gradient. Fails with `Unsupported` if the backend supports no
+ * route, and with `Rejected` if the data do not fit the loss.
  *
  * @example
  * ```ts
@@ -89,12 +93,12 @@ export const submit = Effect.fnUntraced(function*<X extends LossExpression.Extra
     : orElse(others)(byName(client, data, loss.equivalent))
 })
 
-/** Data and a loss. The gradients of an update's passes add up. */
+/** One pass: its data and its loss. The gradients of an update's passes add up. */
 export interface Pass<out E = never, out R = never> {
   /** The loss's name, for records. */
   readonly loss: string
   readonly data: ReadonlyArray<Datum.Datum<Datum.Kind>>
-  /** The number of positions in all its datums. */
+  /** The number of positions in all datums of the pass. */
   readonly tokens: number
   /** Submits the pass; returns once the backend has accepted it. */
   readonly submit: (client: TrainingClient) => Effect.Effect<Submitted<TinkerError | E>, TinkerError, R>
@@ -136,7 +140,7 @@ export const custom = <E, R>(
   submit: (client) => by("two-pass")(client.forwardBackwardCustom(data, loss))
 })
 
-/** One pass over the data; an empty array if there are no data. */
+/** One pass over the data, as an array; an empty array if there are no data. */
 export const ofArray = <K extends Datum.Kind>(
   data: ReadonlyArray<Datum.Datum<NoInfer<K>>>,
   loss: Loss.Loss<K>

@@ -1,4 +1,4 @@
-/** Ends a run whose evaluations no longer improve, judged by the first evaluator that measured something. */
+/** Ends a run whose evaluations no longer improve, judged by the first evaluator that recorded a number to compare. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as RunRecord from "../records/RunRecord.ts"
@@ -9,7 +9,7 @@ interface Best {
   readonly evaluator: string
   readonly iteration: number
   readonly reading: Reading.Reading
-  /** Evaluations since then. */
+  /** The number of evaluations by the same evaluator since the best one. */
   readonly since: number
 }
 
@@ -32,7 +32,9 @@ export interface Patience {
   readonly isOver: Effect.Effect<boolean>
   /** Completes when the run should end. */
   readonly ended: Effect.Effect<void>
-  /** Counts an evaluation; returns a message for the user if the run should end. */
+  /**
+   * Counts an evaluation; other records are ignored. Returns a message for the user if the evaluation ends the run, otherwise undefined.
+   */
   readonly count: (record: RunRecord.RunRecord) => Effect.Effect<string | undefined>
 }
 

@@ -32,7 +32,7 @@ export interface Answer {
 
 /** The output of a pass, with its loss and route. */
 export interface PassOutput extends Pick<ForwardBackwardOutput, "metrics"> {
-  /** One per datum; empty if the backend returned none. */
+  /** The log-probabilities of each datum, in order; empty if the backend did not return them for every datum. */
   readonly answers: ReadonlyArray<Answer>
   readonly loss: string
   readonly route: Route
@@ -81,9 +81,11 @@ export const progress = (...notes: ReadonlyArray<Note>): Progress => ({ _tag: "P
 /** The updates that one iteration submits, and how it reports them. */
 export interface Iteration<out Cursor, out E = never, out R = never> {
   readonly _tag: "Iteration"
-  /** Empty if there is nothing to learn from. */
+  /** The optimizer steps of the iteration, in order; empty if there is nothing to learn from. */
   readonly updates: ReadonlyArray<Update<E, R>>
-  /** Called with one output per update that took an optimizer step, in order, and the iteration's index in the run. */
+  /**
+   * Makes the report. The arguments are one output per update that took an optimizer step, in order, and the iteration's index in the run.
+   */
   readonly report: (outputs: ReadonlyArray<UpdateOutput>, iteration: number) => Report<Cursor, E>
   /** Additional metrics, measured with the weights after the iteration's updates; abandoned if the budget is exhausted. */
   readonly measure?: ((weights: Weights) => Effect.Effect<Report<Cursor>["metrics"], E, R>) | undefined
@@ -116,7 +118,7 @@ export interface Program<Cursor, out E = never, out R = never> {
   readonly start: Cursor
   /** The number of iterations; `Infinity` if there is no end. */
   readonly length: number
-  /** A batch that has fewer rows than the others. */
+  /** The batch that has fewer rows than the others; absent if there is none. */
   readonly shortBatch?: ShortBatch | undefined
   /** A hash of the source text of environments and graders. A resumed run warns if it has changed. */
   readonly code?: string | undefined
@@ -143,15 +145,15 @@ export const update = <E, R>(
 })
 
 /**
- * Log-probabilities of a datum's targets `[T]` under the weights before its update. Undefined if no pass returned any, such as a pass that
- * trained on candidates.
+ * Log-probabilities of a datum's targets `[T]` under the weights before its update. Undefined if no pass returned any for the datum;
+ * log-probabilities of candidates do not count.
  */
 export type LogprobsOf = (datum: Datum.Datum<Datum.Kind>) => Float32Array | undefined
 
 /** Identifies a datum by its origin, because a loss may train on a copy of it. */
 const idOf = (datum: Datum.Datum<Datum.Kind>) => datum.origin === undefined ? datum : Datum.idOf(datum.origin)
 
-/** Matches a pass's log-probabilities to its datums by position; empty if the backend returned none. */
+/** Matches a pass's log-probabilities to its datums by position; empty if the backend did not return log-probabilities for every datum. */
 export const answers = (
   data: ReadonlyArray<Datum.Datum<Datum.Kind>>,
   { logprobs: logprobsD }: Pick<ForwardBackwardOutput, "logprobs">
@@ -167,6 +169,6 @@ export const byOrigin = (answers: ReadonlyArray<Answer>): LogprobsOf => {
   return (datum) => found.get(idOf(datum))
 }
 
-/** The log-probabilities returned by an iteration's updates. */
+/** Looks up the log-probabilities that an iteration's updates returned. */
 export const logprobs = (outputs: ReadonlyArray<UpdateOutput>): LogprobsOf =>
   byOrigin(outputs.flatMap(({ passes }) => passes.flatMap(({ answers }) => answers)))

@@ -55,11 +55,11 @@ interface SubmittedPass<out E> {
 /** The updates of an iteration; all but the last are settled. */
 interface Submission<out E> {
   readonly outputs: ReadonlyArray<UpdateOutput>
-  /** Undefined if no update has a pass. */
+  /** The last submitted update; undefined if no update has a pass. */
   readonly last: Submitted<E> | undefined
 }
 
-/** An iteration whose updates are submitted but not settled. */
+/** An iteration whose updates are all submitted and that is not settled. */
 interface InFlight<Cursor, E, R> extends Submission<E> {
   readonly iteration: Iteration<Cursor, E, R>
   /** Tokens that the iteration used before its submission. */
@@ -74,7 +74,7 @@ interface Running<Cursor, E, R, EE, ER> {
   readonly inFlight: Ref.Ref<ReadonlyArray<InFlight<Cursor, E, R>>>
   /** Tokens of the iteration in preparation; only one is prepared at a time. */
   readonly tally: ReturnType<typeof Usage.tally>
-  /** Undefined if training waits for evaluations. */
+  /** The evaluations that run beside training; undefined if training waits for evaluations. */
   readonly beside: Evaluations.EvaluationsBeside<EE, ER> | undefined
 }
 
@@ -121,7 +121,7 @@ const evaluateWhenDue = <Cursor, E, R, EE, ER>({ beside, run }: Running<Cursor, 
   return RunState.evaluationDue(run, iteration) ? Evaluations.all(run, iteration) : Stream.empty
 }
 
-/** The program's elements, from the run's position until it has enough iterations or is halted. */
+/** Handles the program's elements from the run's position, until the run has all its iterations, is halted, or ends by patience. */
 const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, from: Cursor) => {
   const { program, run } = running
   const remaining = run.iterations - run.start.iteration
@@ -140,7 +140,7 @@ const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, fro
   )
 }
 
-/** Submits an iteration if it fits into the budget. */
+/** Submits and concludes an iteration. Does nothing if patience has ended the run or if the iteration does not fit into the budget. */
 const iterate = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, iteration: Iteration<Cursor, E, R>) => {
   const { run } = running
   return Stream.unwrap(Effect.gen(function*() {
@@ -349,7 +349,10 @@ const saveWhenDue = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER
   return kind === undefined ? Stream.empty : Stream.fromEffect(inTime(running, RunState.save(running.run, kind)))
 }
 
-/** Runs the last evaluation and saves the final checkpoint, unless already done. */
+/**
+ * Waits for evaluations beside training, runs the final evaluation if evaluations are on and no limit was reached, and saves the final
+ * checkpoint unless it exists.
+ */
 const finish = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) =>
   Stream.unwrap(Effect.gen(function*() {
     const { run } = running
@@ -389,7 +392,10 @@ const fail = <EE, ER, E, R>(
     Stream.concat(Stream.failCause(cause))
   )
 
-/** Saves unsaved iterations, however the run ends. */
+/**
+ * Settles iterations in flight unless the run has recorded its end, saves iterations after the newest checkpoint, and records the end of an
+ * interrupted run. Errors are only logged.
+ */
 const saveUnsaved = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) =>
   Effect.gen(function*() {
     const { run } = running

@@ -118,13 +118,13 @@ export interface Resolved {
   readonly run: typeof RunSettings.Type
 }
 
-/** Evaluator names must be unique, because evaluations are recorded and resumed by them. */
+/** Requires unique evaluator names, because evaluations are recorded and resumed by name. */
 const differentNames: Check.Requirement<ReadonlyArray<string>> = {
   expected: "evaluators of different names",
   accepts: (names) => new Set(names).size === names.length
 }
 
-/** Resolves the options. Fails with the first invalid one. */
+/** Fills in the defaults. Fails with the first invalid option. */
 export const resolve = Effect.fnUntraced(function*<EE, ER>(
   { lora = {}, model, run = {} }: RunOptions<EE, ER>
 ): Effect.fn.Return<Resolved, InvalidOption> {
@@ -141,17 +141,20 @@ export const resolve = Effect.fnUntraced(function*<EE, ER>(
   return resolved
 })
 
-/** Additional values that must be equal for a run to resume. A recipe provides those of its settings that are marked as `identity`. */
+/**
+ * Additional values that must be equal for a run to resume; none by default. A recipe provides those of its settings that are marked as
+ * `identity`.
+ */
 export const Identity = Context.Reference<JsonObject>("@effect-rl/core/run/RunOptions/Identity", {
   defaultValue: () => ({})
 })
 
-/** How the run was started, for its record; it does not affect the run. */
+/** How the run was started, for its record; undefined by default. It does not affect the run. */
 export const Launched = Context.Reference<Launch | undefined>("@effect-rl/core/run/RunOptions/Launched", {
   defaultValue: () => undefined
 })
 
-/** A hash of the module that defines the task, if there is one. A resumed run warns if it has changed. */
+/** A hash of the module that defines the task; undefined by default. A resumed run warns if the hash has changed. */
 export const Code = Context.Reference<string | undefined>("@effect-rl/core/run/RunOptions/Code", {
   defaultValue: () => undefined
 })

@@ -86,7 +86,7 @@ export interface Status {
   readonly position: Checkpoints.Position
   /** The number of optimizer steps submitted. */
   readonly steps: number
-  /** False while an iteration's updates are only partly applied to the weights. */
+  /** Whether the weights contain complete iterations only; false while an iteration's updates are only partly applied. */
   readonly isWhole: boolean
   /** The iteration count and the path of the newest checkpoint; 0 and null before the first. */
   readonly saved: { readonly iteration: number; readonly path: string | null }
@@ -120,7 +120,7 @@ export interface RunState<EE, ER> extends Samplers {
   readonly start: Checkpoints.Position
   /** The run's spending when it was opened. */
   readonly opened: Spent
-  /** Whether the run was resumed from its final checkpoint. */
+  /** Whether the run was resumed from its final checkpoint and has nothing left to do. */
   readonly isComplete: boolean
   readonly client: TrainingClient
   readonly budget: Budget
@@ -133,7 +133,10 @@ export interface RunState<EE, ER> extends Samplers {
   /** Evaluations beside training that were unfinished when the run was opened. */
   readonly unfinished: ReadonlyArray<SavedEvaluation>
   readonly groups: (purpose: Purpose) => GroupLog
-  /** Completes when the budget is exhausted. Fails if a group could not be recorded, or if dollars are limited but a price is unknown. */
+  /**
+   * Completes when the budget is exhausted. Fails if a group could not be recorded or read, or if dollars are limited but a price is
+   * unknown.
+   */
   readonly halted: Effect.Effect<unknown, RunError | InvalidOption>
   readonly status: Ref.Ref<Status>
 }
@@ -141,10 +144,10 @@ export interface RunState<EE, ER> extends Samplers {
 export const update = <EE, ER>({ status }: RunState<EE, ER>, change: Partial<Status>) =>
   Ref.update(status, (status) => ({ ...status, ...change }))
 
-/** Longer than the rollouts of one iteration take. */
+/** The lifetime of weights saved for workers. It is meant to exceed the rollouts of one iteration. */
 const workerWeightsTtl = "1 day"
 
-/** Saves the sampler's weights if an executor is used, because workers load weights by path. */
+/** Saves the sampler's weights and samples from the saved path. Used with an executor, because workers load weights by path. */
 const savedSampler = Effect.fnUntraced(function*(client: TrainingClient, steps: number) {
   const tinker = yield* Tinker
   const name = `workers-${String(steps).padStart(6, "0")}`
@@ -191,7 +194,7 @@ export const stepping = <EE, ER>({ sampler, status }: RunState<EE, ER>) =>
 const tagOf = (error: unknown) =>
   Predicate.hasProperty(error, "_tag") ? String(error._tag) : Predicate.isError(error) ? error.name : "Error"
 
-/** The message of an error, for records and logs. */
+/** The message of an error, or another value as text, for records and logs. */
 export const messageOf = (error: unknown) => Predicate.isError(error) ? error.message : String(error)
 
 /** Records why the run failed. An interruption is not a failure; it is recorded after the run has saved. */
@@ -213,7 +216,10 @@ export const fail = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>, c
   yield* Effect.ignore(run.ledger.append({ entry: failed }))
 })
 
-/** The kind of checkpoint due after `done` iterations; undefined for the last, which is saved when the run ends. */
+/**
+ * The kind of checkpoint due after `done` iterations. Undefined if none is due, and after the last iteration, whose checkpoint is saved
+ * when the run ends.
+ */
 export const saveDue = <EE, ER>(
   { iterations, settings: { rollingSaveEvery, saveEvery } }: RunState<EE, ER>,
   done: number

@@ -8,7 +8,10 @@ export const show = (value: Json | undefined) => JSON.stringify(value) ?? "absen
 export const difference = (given: JsonObject, stored: JsonObject) =>
   [...new Set([...Object.keys(given), ...Object.keys(stored)])].find((name) => show(given[name]) !== show(stored[name]))
 
-/** The records since the run was last opened with a different identity, which is possible until its first iteration is done. */
+/**
+ * The records from the first opening with this identity after the last opening with another one. A run may change its identity until its
+ * first iteration is done. Empty if the last opening has another identity.
+ */
 export const of = (records: ReadonlyArray<RunRecord.RunRecord>, identity: JsonObject) => {
   const isOther = (record: RunRecord.RunRecord) =>
     record._tag === "Opened" && difference(identity, record.identity) !== undefined

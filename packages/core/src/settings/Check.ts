@@ -9,18 +9,18 @@ export interface Requirement<in A> {
   readonly accepts: (value: A) => boolean
 }
 
-/** An integer within a range, both ends included. */
+/** A requirement for integers from `least` to `most`; without `most`, there is no upper bound. */
 export const whole = (least: number, most: number = Infinity): Requirement<number> => ({
   expected: most === Infinity ? `a whole number from ${least} on` : `a whole number from ${least} to ${most}`,
   accepts: (value) => Number.isSafeInteger(value) && value >= least && value <= most
 })
 
 export interface Range {
-  /** Inclusive lower bound. */
+  /** The smallest accepted value. */
   readonly least?: number
-  /** An exclusive lower bound. */
+  /** A lower bound that is not itself accepted. */
   readonly above?: number
-  /** Inclusive upper bound. */
+  /** The largest accepted value. */
   readonly most?: number
 }
 
@@ -30,7 +30,7 @@ const inWords = ({ above, least, most }: Range) => {
   return lower === "" ? "a finite number" : `a number${lower}${above === undefined ? " on" : ""}`
 }
 
-/** A finite number within a range. */
+/** A requirement for finite numbers within a range. */
 export const number = (range: Range = {}): Requirement<number> => {
   const { above = -Infinity, least = -Infinity, most = Infinity } = range
   return {
@@ -39,7 +39,7 @@ export const number = (range: Range = {}): Requirement<number> => {
   }
 }
 
-/** A duration greater than zero. */
+/** A requirement for durations greater than zero. */
 export const time: Requirement<Duration.Input> = {
   expected: "a time above 0, such as \"2 minutes\"",
   accepts: (value) => {
@@ -48,7 +48,7 @@ export const time: Requirement<Duration.Input> = {
   }
 }
 
-/** One of the given texts. */
+/** A requirement for one of the given texts. */
 export const oneOf = (choices: ReadonlyArray<string>): Requirement<string> => ({
   expected: choices.map((choice) => JSON.stringify(choice)).join(" or "),
   accepts: (value) => choices.includes(value)
@@ -76,7 +76,7 @@ export const broken = (checks: ReadonlyArray<Check>): InvalidOption | undefined 
   return first && new InvalidOption({ field: first.field, found: String(first.found), expected: first.expected })
 }
 
-/** Fails with the first violated check. */
+/** Fails with the first violated check; succeeds if all hold. */
 export const all = (...checks: ReadonlyArray<Check>): Effect.Effect<void, InvalidOption> => {
   const invalid = broken(checks)
   return invalid === undefined ? Effect.void : Effect.fail(invalid)

@@ -1,4 +1,4 @@
-/** An invalid option, reported before the first request. */
+/** An invalid option, usually reported before the first request. */
 import * as Schema from "effect/Schema"
 
 /**

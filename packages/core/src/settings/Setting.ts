@@ -25,7 +25,7 @@ import * as Suggestion from "./Suggestion.ts"
 /** Describes a setting for flags, forms and pages. */
 export interface Setting {
   readonly kind: "int" | "number" | "text" | "texts" | "toggle" | "choice" | "duration" | "checkpoint"
-  /** Absent if the setting is optional; `help` then describes what happens without it. */
+  /** The default value. Absent if the setting is optional; `help` then describes what happens without it. */
   readonly default?: unknown
   /** The accepted values of a choice. */
   readonly choices?: ReadonlyArray<string>
@@ -83,12 +83,15 @@ const annotations = (
 const meets = (requirement: Check.Requirement<number>) => Schema.makeFilter(requirement.accepts)
 
 interface WholeRange {
-  /** Smallest value. */
+  /** The smallest accepted value. */
   readonly least: number
   readonly most?: number
 }
 
-/** An integer within a range, both ends included. */
+/**
+ * A setting whose value is an integer from `least` to `most`; without `most`, it has no upper bound. The setting is optional if it has no
+ * `default`.
+ */
 export function int(options: WholeRange & Described & Default<number>): Defaulted<Schema.Finite>
 export function int(options: WholeRange & Described): Optional<Schema.Finite>
 export function int({ least, most, ...options }: WholeRange & Described & Partial<Default<number>>) {
@@ -99,7 +102,7 @@ export function int({ least, most, ...options }: WholeRange & Described & Partia
   )
 }
 
-/** A finite number within a range. */
+/** A setting whose value is a finite number within a range; bounds that are left out do not apply. */
 export function number(options: Check.Range & Described & Default<number>): Defaulted<Schema.Finite>
 export function number(options: Check.Range & Described): Optional<Schema.Finite>
 export function number(
@@ -116,14 +119,17 @@ export function number(
   )
 }
 
-/** A text value. */
+/** A setting whose value is a text. */
 export function text(options: Described & Default<string>): Defaulted<Schema.String>
 export function text(options: Described): Optional<Schema.String>
 export function text(options: Described & Partial<Default<string>>) {
   return field(Schema.String.annotate(annotations("text", "a text", options)), options)
 }
 
-/** A list of texts. With `weights`, entries are names, optionally followed by `=` and a checkpoint, as in `judge=runs/x`. */
+/**
+ * A setting whose value is a list of texts. With `weights`, entries are names, optionally followed by `=` and a checkpoint, as in
+ * `judge=runs/x`.
+ */
 export function texts(
   options: Pick<Setting, "weights"> & Described & Default<ReadonlyArray<string>>
 ): Defaulted<Schema.$Array<Schema.String>>
@@ -132,14 +138,17 @@ export function texts(options: Pick<Setting, "weights"> & Described & Partial<De
   return field(Schema.Array(Schema.String).annotate(annotations("texts", "a list of texts", options)), options)
 }
 
-/** A boolean. */
+/** A setting whose value is a boolean. */
 export function toggle(options: Described & Default<boolean>): Defaulted<Schema.Boolean>
 export function toggle(options: Described): Optional<Schema.Boolean>
 export function toggle(options: Described & Partial<Default<boolean>>) {
   return field(Schema.Boolean.annotate(annotations("toggle", "true or false", options)), options)
 }
 
-/** A checkpoint: its path or, on the command line, the run that saved it, such as `runs/x`, `runs/x@10` or `runs/x@best`. */
+/**
+ * A setting whose value is a checkpoint: its path or, on the command line, the run that saved it, such as `runs/x`, `runs/x@10` or
+ * `runs/x@best`.
+ */
 export function checkpoint(
   options: Pick<Setting, "weights"> & Described & Default<string>
 ): Defaulted<Schema.String>
@@ -156,7 +165,7 @@ interface Choices<L extends ReadonlyArray<string>> {
   readonly choices: L
 }
 
-/** A choice between the given texts. */
+/** A setting whose value is one of the given texts. */
 export function choice<const L extends ReadonlyArray<string>>(
   options: Choices<L> & Described & Default<NoInfer<L[number]>>
 ): Defaulted<Schema.Literals<L>>
@@ -179,7 +188,7 @@ const isTime = (input: unknown): input is Duration.Input => {
 
 const Time = Schema.declare<Duration.Input>(isTime)
 
-/** A duration greater than zero: a `Duration`, a text such as "10 minutes", or milliseconds. */
+/** A setting whose value is a duration greater than zero: a `Duration`, a text such as "10 minutes", or milliseconds. */
 export function duration(options: Described & Default<Duration.Input>): Defaulted<Schema.declare<Duration.Input>>
 export function duration(options: Described): Optional<Schema.declare<Duration.Input>>
 export function duration(options: Described & Partial<Default<Duration.Input>>) {
@@ -266,7 +275,7 @@ const valuesOf = (field: Schema.Constraint): Schema.Top | undefined => {
   return Predicate.hasProperty(field, "schema") && isTop(field.schema) ? field.schema : undefined
 }
 
-/** The same setting with a changed description. */
+/** The same setting with a changed description; returns other fields unchanged. */
 const described = (field: Schema.Constraint, change: Partial<Setting>): Schema.Constraint => {
   const setting = of(field)
   const values = valuesOf(field)
@@ -313,7 +322,7 @@ const nested = (struct: Struct, given: object, names: Names): object =>
     })
   )
 
-/** Puts flat settings back into a struct's groups; ignores names that it does not have. */
+/** Puts flat settings back into a struct's groups; ignores names that the struct does not have. */
 export function nest<S extends Struct>(
   struct: S,
   flat: Schema.Struct.Type<Extract<Flat<S["fields"]>, Schema.Struct.Fields>>
@@ -323,7 +332,7 @@ export function nest(struct: Struct, flat: object): object {
 }
 
 /**
- * The same setting with a different default.
+ * The same setting with a different default; an optional setting becomes one with a default.
  *
  * @example
  * const maxTokens = Setting.withDefault(SamplingSettings.SamplingSettings.fields.maxTokens, 40)
@@ -336,13 +345,13 @@ export function withDefault(field: Schema.Constraint, value: unknown): Schema.Co
   return described(field, { default: value })
 }
 
-/** Those of the given values that are settings or groups of the struct. */
+/** The given values that belong to settings or groups of the struct, without undefined values. */
 export const pick = ({ fields }: Struct, given: object): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     Object.entries(given).filter(([name, value]) => Object.hasOwn(fields, name) && value !== undefined)
   )
 
-/** Checks settings one by one; `prefix` precedes each name, such as `limits.`. */
+/** Checks settings one by one; settings that are not given are accepted. `prefix` precedes each name, such as `limits.`. */
 export const checks = <S extends Struct>(
   { fields }: S
 ): (given: S["Encoded"], prefix?: string) => ReadonlyArray<Check.Check> => {
@@ -400,7 +409,7 @@ export function sent(struct: Struct): Schema.Codec<unknown> {
   ))
 }
 
-/** Converts the given settings to the form in which they are sent. */
+/** Converts the given settings to the form in which they are sent; settings that are not given are left out. */
 export function send<S extends Struct>(struct: S, given: S["Encoded"]): Sent<S["Encoded"]>
 export function send(struct: Struct, given: unknown): unknown {
   return Object.fromEntries(
@@ -446,7 +455,7 @@ const expectedAt = (struct: Struct, path: ReadonlyArray<PropertyKey>, issue: Sch
   return expected ?? (structOf(schema) === undefined ? issue.toString() : "an object of settings")
 }
 
-/** All settings with their default values. */
+/** The default values of all settings; optional settings without a default are absent. */
 export const defaults = <A>(struct: Complete & { readonly "Type": A }): A => Schema.decodeUnknownSync(struct)({})
 
 /**
@@ -478,7 +487,10 @@ const jsonOf = (setting: Setting, value: unknown): Schema.Json => {
   return typeof value === "number" || typeof value === "boolean" ? value : String(value)
 }
 
-/** Settings as a JSON object with snake_case names. A missing setting is null; a duration is in seconds. */
+/**
+ * Settings as a JSON object with snake_case names. A missing setting is null; a duration is in seconds. Groups without settings are left
+ * out.
+ */
 const toJson = <S extends Struct>(
   struct: S,
   value: S["Type"],
@@ -497,10 +509,13 @@ const toJson = <S extends Struct>(
     })
   )
 
-/** The settings that belong to a run's identity: those marked `identity`. */
+/**
+ * The settings that belong to a run's identity, those marked `identity`, as a JSON object with snake_case names. A missing setting is null;
+ * a duration is in seconds.
+ */
 export const identity = <S extends Struct>(struct: S, value: S["Type"]): Schema.JsonObject =>
   toJson(struct, value, (setting) => setting.identity === true)
 
-/** All settings as a JSON object, for a run's records. */
+/** All settings as a JSON object with snake_case names, for a run's records. A missing setting is null; a duration is in seconds. */
 export const record = <S extends Struct>(struct: S, value: S["Type"]): Schema.JsonObject =>
   toJson(struct, value, () => true)

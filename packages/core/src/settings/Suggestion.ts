@@ -19,7 +19,7 @@ const distance = (left: string, right: string): number => {
   return row[right.length] ?? 0
 }
 
-/** The closest known name, ignoring case, if at most half of its letters differ; otherwise undefined. */
+/** The known name with the smallest edit distance, ignoring case; undefined if every distance is more than half the known name's length. */
 export const nearest = (name: string, known: ReadonlyArray<string>): string | undefined => {
   const wanted = name.toLowerCase()
   const ranked = known
@@ -29,7 +29,7 @@ export const nearest = (name: string, known: ReadonlyArray<string>): string | un
   return ranked[0]?.candidate
 }
 
-/** `did you mean "x"? Choose from: x, y`; only the choices if no name is close. */
+/** The suggestion as text, such as `did you mean "x"? Choose from: x, y`; only the choices if no name is close. */
 export const describe = (name: string, known: ReadonlyArray<string>): string => {
   const close = nearest(name, known)
   const names = known.join(", ")

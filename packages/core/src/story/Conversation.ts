@@ -72,7 +72,10 @@ const answerTo = (answers: Messages, { id }: Message.ToolCall, index: number) =>
   return answer === undefined ? undefined : Message.text(answer)
 }
 
-/** A message's tool calls with their results, from the logs or from the tool messages shown to a later turn. */
+/**
+ * A message's tool calls with their results, from the logs or from the tool messages shown to a later turn. A result that was not recorded
+ * is undefined.
+ */
 const toolsOf = ({ toolCalls = [] }: Message.Message, logs: Logs, answers: Messages): ReadonlyArray<ToolUse> =>
   toolCalls.map((call, index) => ({
     name: call.function.name,
@@ -109,7 +112,7 @@ const saidIn = (transition: Trajectory.Transition, decode: Language["decode"] | 
 interface Reading {
   readonly trajectory: Trajectory.Trajectory
   readonly decode: Language["decode"] | undefined
-  /** Empty if there is no decoder. */
+  /** The tokens of each turn; empty if there is no decoder. */
   readonly tokens: ReadonlyArray<NewTokens.Turn>
   readonly turns: Array<Turn>
   /** The conversation of each turn, with its response; undefined if the messages shown to the turn are not recorded. */
@@ -129,7 +132,10 @@ const addedIn = ({ decode, tokens }: Reading, index: number) => {
   return PromptText.messages(decode(turn.prompt.slice(NewTokens.from(tokens, index)).filter((token) => token !== null)))
 }
 
-/** The logged question or tool results, if any, followed by other messages found in the tokens. */
+/**
+ * The messages before a turn whose shown messages are not recorded: the task's question at the first turn, otherwise logged tool results,
+ * if any, followed by other messages found in the tokens.
+ */
 const readIn = (reading: Reading, index: number, before: number): Messages => {
   const { trajectory: { task }, turns } = reading
   const turn = turns[before]
@@ -141,7 +147,7 @@ const readIn = (reading: Reading, index: number, before: number): Messages => {
   return answered.length === 0 ? added : [...answered, ...added.filter((message) => !isAnswer(message))]
 }
 
-/** The conversation shown to a turn, if it is recorded. */
+/** The conversation shown to a turn; undefined if it is not recorded. */
 const conversationOf = ({ conversations }: Reading, { branch, shown }: Trajectory.Transition): Messages | undefined =>
   shown && Trajectory.conversation(conversations[branch?.after ?? -1] ?? conversations.at(-1) ?? [], shown)
 
@@ -206,7 +212,7 @@ export const text = (message: Message.Message): string =>
   [Message.text(message), ...(message.unparsedToolCalls ?? []).map(({ rawText }) => rawText)]
     .filter((part) => part !== "").join("\n")
 
-/** The messages shown to a turn, as one text. */
+/** The messages shown to a turn, as one text; blank lines separate them. */
 export const shownText = ({ shown }: Turn): string => shown.map(text).join("\n\n")
 
 /** The response of a turn as one text: reasoning, answer and calls. */
@@ -217,7 +223,7 @@ export const saidText = ({ said }: Turn): string =>
     ...(said.toolCalls ?? []).map(({ function: { arguments: given, name } }) => `${name}(${given})`)
   ].filter((part) => part !== "").join("\n")
 
-/** The part of `shown` after `before`; all of `shown` if it does not start with `before`. */
+/** The messages of `shown` after those of `before`; all of `shown` if it does not start with `before`. */
 const beyond = (before: Messages, shown: Messages): Messages =>
   Trajectory.sharedLength(before, shown) === before.length ? shown.slice(before.length) : shown
 
@@ -259,7 +265,10 @@ export interface OpenAiTurn {
   readonly said: ReadonlyArray<OpenAi.ChatMessage>
 }
 
-/** The turns in the format of chat completions. Each has all messages that it was shown, also repeated ones. */
+/**
+ * The turns in the format of chat completions. Each turn has all messages that it was shown, including those that an earlier turn was
+ * shown.
+ */
 export const toOpenAiTurns = (turns: ReadonlyArray<Turn>): ReadonlyArray<OpenAiTurn> => {
   const all = OpenAi.fromMessages(turns.flatMap(({ said, shown }) => [...shown, said]).map(readable))
   let at = 0

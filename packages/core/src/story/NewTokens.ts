@@ -11,11 +11,14 @@ import * as Branch from "../env/Branch.ts"
 export interface Turn {
   readonly prompt: ReadonlyArray<number | null>
   readonly tokens: ArrayLike<number>
-  /** Set if the turn continues another turn than the previous one. */
+  /** The point from which the prompt continues; set if that is not the end of the previous turn. */
   readonly branch?: Branch.Branch | null | undefined
 }
 
-/** Index of the first token of a turn's prompt that is not part of the turn that it continues; 0 if it continues none. */
+/**
+ * Index of the first token of a turn's prompt that is not part of the turn that it continues. 0 if it continues no turn, or if the prompt
+ * does not start with that turn's tokens.
+ */
 export const from = (turns: ReadonlyArray<Turn>, index: number): number => {
   const turn = turns[index]
   const before = turns[Branch.previous(index, turn?.branch ?? undefined)]

@@ -7,7 +7,7 @@ const marks: ReadonlyArray<{ readonly header: RegExp; readonly end: string }> = 
   { header: /<\|start_header_id\|>(\w+)<\|end_header_id\|>\n\n/g, end: "<|eot_id|>" }
 ]
 
-/** The text before the mark, without the line break that a template adds to the end. */
+/** The text before the end mark, so without the line break that a template adds after it; the whole text if there is no mark. */
 const content = (text: string, end: string) => {
   const at = text.indexOf(end)
   return at < 0 ? text : text.slice(0, at)
@@ -34,7 +34,7 @@ export const messages = (text: string): ReadonlyArray<Message.Message> => {
   return text === "" ? [] : [{ role: "user", content: text }]
 }
 
-/** The text of a response without its end mark. */
+/** The text of a response without its end mark, if it ends with one. */
 export const response = (text: string): string => {
   const mark = marks.find(({ end }) => text.endsWith(end))
   return mark === undefined ? text : text.slice(0, -mark.end.length)

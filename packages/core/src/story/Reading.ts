@@ -10,7 +10,7 @@ export interface Reading {
   readonly unit: Unit
   readonly isLowerBetter: boolean
   readonly value: number
-  /** 0 if unknown. */
+  /** The standard error of `value`; 0 if unknown. */
   readonly standardError: number
 }
 
@@ -41,7 +41,10 @@ const kinds = [
   { metric: "reward", read: rewardOf, unit: "reward", isLowerBetter: false }
 ] as const
 
-/** The reading of an evaluation: negative log-likelihood if measured, otherwise margin, share of right answers, or reward. */
+/**
+ * The reading of an evaluation: negative log-likelihood if measured, otherwise margin, share of right answers, or reward. Undefined if it
+ * has none of them.
+ */
 export const of = (evaluated: Evaluated): Reading | undefined =>
   kinds.flatMap(({ read, ...kind }): ReadonlyArray<Reading> => {
     const found = read(evaluated)

@@ -49,7 +49,7 @@ export type Warning<Gap = never> = Of<RunRecord.Warning, Gap>
 export type Finished<Gap = never> = Of<RunRecord.Finished, Gap>
 export type Failed<Gap = never> = Of<RunRecord.Failed, Gap>
 
-/** A record in the form that a story keeps. */
+/** A record in the form that a story keeps: without datums. */
 export const make = (record: RunRecord.RunRecord): Recorded => {
   if (record._tag !== "Credited") return record
   const { datums: _, ...credited } = record

@@ -23,7 +23,7 @@ export interface RecordedGroup {
   readonly result: GroupResult.GroupResult
   /** The group's index in its batch. */
   readonly index: number
-  /** One advantage per member; empty if no update used the group. */
+  /** One advantage per member; empty if the group received none. */
   readonly advantages: ReadonlyArray<number>
 }
 
@@ -104,7 +104,7 @@ export interface Member {
   readonly member: number
   readonly trajectory: Trajectory.Trajectory
   readonly reward: number
-  /** Undefined if no update used the group. */
+  /** The member's advantage; undefined if the group received none. */
   readonly advantage: number | undefined
 }
 

@@ -11,8 +11,8 @@ import * as FailedMember from "../rollout/FailedMember.ts"
 import type * as Recorded from "./Recorded.ts"
 
 /**
- * What a group's rewards teach. `informative`: rewards differ. `good` or `bad`: all members did well or badly. `skipped`: the members were
- * lost.
+ * What a group's rewards teach. `informative`: rewards differ. `good` or `bad`: all members did well or badly. `skipped`: the group was
+ * skipped, or no member has a reward.
  */
 export type Verdict = "informative" | "good" | "bad" | "skipped"
 
@@ -27,7 +27,8 @@ interface Known {
 const isNumber = (value: number | null): value is number => value !== null && !Number.isNaN(value)
 
 /**
- * The verdict on a group's rewards. Equal rewards count as good from 0.5 on, as in the metrics `groups/all_good` and `groups/all_bad`.
+ * The verdict on a group's rewards. Equal rewards count as good if they are 0.5 or more, as in the metrics `groups/all_good` and
+ * `groups/all_bad`.
  *
  * @example
  * Story.verdict({ outcome: "Completed", rewards: [1, 0, 1, 1] }) // "informative"
@@ -70,7 +71,7 @@ export interface Evaluation<Gap = never> {
   evaluated?: Recorded.Evaluated<Gap>
 }
 
-/** Events to show to the user, oldest first. */
+/** An event to show to the user; `at` is in milliseconds since 1970. */
 export interface Notice {
   readonly at: number
   readonly kind: "warning" | "failure" | "note" | "event"
@@ -127,13 +128,13 @@ export const empty = <Gap = never>(): Story<Gap> => ({
   records: []
 })
 
-/** The iteration with the given index; empty if nothing is recorded. */
+/** The iteration with the given index; without groups and records if nothing is recorded. */
 export const iteration = <Gap>(story: Story<Gap>, index: number): Iteration<Gap> =>
   story.iterations.get(index) ?? { index, groups: [], tally: noGroups() }
 
 const evaluationId = (evaluator: string, index: number) => `${index} ${evaluator}`
 
-/** The evaluator's measurement before the iteration; empty if nothing is recorded. */
+/** The evaluator's measurement before the iteration; without groups and records if nothing is recorded. */
 export const evaluation = <Gap>(story: Story<Gap>, evaluator: string, index: number): Evaluation<Gap> =>
   story.evaluations.get(evaluationId(evaluator, index)) ?? { evaluator, iteration: index, groups: [] }
 
@@ -271,7 +272,7 @@ const include = <Gap extends null>(story: Story<Gap>, record: Recorded.Recorded<
   if ("spent" in record) story.spent = record.spent ?? story.spent
 }
 
-/** The story without the records after the sequence number. */
+/** The story up to and including the record with the sequence number. */
 const until = <Gap extends null>(story: Story<Gap>, sequence: number): Story<Gap> => {
   const kept = empty<Gap>()
   for (const record of story.records) if (record.sequence <= sequence) include(kept, record)
@@ -307,7 +308,7 @@ export const group = <Gap>(story: Story<Gap>, sequence: number): Recorded.Group<
 export const credit = <Gap>(story: Story<Gap>, group: Key.GroupId): GroupCredit<Gap> | undefined =>
   group.evaluator === undefined ? story.credits.get(Key.ofGroup(group)) : undefined
 
-/** The advantages of the group's members; empty if no update used the group. */
+/** The advantages of the group's members; empty if the group received none. */
 export const advantages = <Gap>(story: Story<Gap>, group: Key.GroupId) => credit(story, group)?.advantages ?? []
 
 /** All iterations, sorted by index. */
@@ -328,7 +329,7 @@ export interface Batch<Gap = never> {
   readonly iteration: number
   /** The evaluator's name; undefined for training. */
   readonly evaluator: string | undefined
-  /** In the order in which updates list them, then by key, so the order does not depend on timing. */
+  /** The groups in the order in which updates list them, then by key, so the order does not depend on timing. */
   readonly groups: ReadonlyArray<Recorded.Group<Gap>>
 }
 

@@ -14,7 +14,7 @@ export interface Sums {
   readonly bytes: number
 }
 
-/** Whether a token is a special token, such as `<|im_end|>`. */
+/** Makes a test for special tokens, such as `<|im_end|>`. */
 const added = (tokenizer: Tokenizer) => {
   const known = new Map<number, boolean>()
   return (token: number): boolean => {

@@ -10,7 +10,7 @@ import type * as SupervisedOptions from "./SupervisedOptions.ts"
 export interface Batch<out E = never> {
   readonly index: number
   readonly data: ReadonlyArray<Datum.Datum<"WeightedTokens">>
-  /** Empty if the batch is empty. */
+  /** The passes of the optimizer step; empty if the batch is empty. */
   readonly passes: ReadonlyArray<Pass.Pass<E>>
   readonly metrics: (outputs: ReadonlyArray<Program.UpdateOutput>) => Readonly<Record<string, number>>
 }

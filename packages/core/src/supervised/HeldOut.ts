@@ -10,7 +10,7 @@ interface Batches<A, E, R> {
   readonly batch: (index: number, seed: number) => Effect.Effect<ReadonlyArray<A>, E, R>
 }
 
-/** Every batch of a dataset, in order. */
+/** Every batch of a dataset, in order, made with seed 0. */
 export const batches = <A, E, R>({ batch, length }: Batches<A, E, R>) =>
   Effect.forEach(Array.from({ length }, (_, index) => index), (index) => batch(index, 0))
 

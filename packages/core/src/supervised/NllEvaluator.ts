@@ -19,8 +19,9 @@ export interface Options<E, R> {
 }
 
 /**
- * Measures the mean negative log-likelihood per trained token in nats, as `<name>/nll`, and with a tokenizer also `<name>/bits_per_byte`.
- * Uses a forward pass, or prompt log-probabilities if the weights can only be sampled from.
+ * Measures the weighted mean negative log-likelihood of the target tokens in nats, as `<name>/nll`, and with a tokenizer also
+ * `<name>/bits_per_byte`. Counts target tokens and datums as `<name>/target_tokens` and `<name>/datums`. Uses a forward pass, or prompt
+ * log-probabilities if the weights can only be sampled from.
  *
  * @example
  * const evaluator = NllEvaluator.make({ name: "held_out", dataset: examples, tokenizer: model.tokenizer })

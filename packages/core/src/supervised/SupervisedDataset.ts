@@ -73,7 +73,7 @@ const examples = (
     ? renderer.supervisedExamples(conversation, trainOn)
     : Effect.map(renderer.supervisedExample(conversation, trainOn), (example) => [example])
 
-/** Fails with the first invalid option. */
+/** The error of the first invalid option; undefined if all are valid. */
 export const check = ({ batchSize, epochs, maxLength }: Epochs.Options & { readonly maxLength?: number }) =>
   Check.broken([
     Check.option("batchSize", batchSize, Check.whole(1)),

@@ -36,7 +36,7 @@ export interface SupervisedOptions<out E = never, out R = never, out EE = never,
   readonly teacher?: TopK.Teacher
 }
 
-/** How the weights are updated, with defaults filled in. */
+/** The options of a supervised run that its program reads, with defaults filled in. */
 export interface Resolved {
   readonly seed: number
   /** The number of iterations of the whole run. */

@@ -28,7 +28,7 @@ export interface Options {
   readonly name?: string
   /** Positions beyond this are cut off; an image that does not fit completely is removed. Default: unlimited. */
   readonly maxLength?: number
-  /** Default: `none`. */
+  /** How the token weights are scaled; default: `none`. */
   readonly reduction?: Reduction
 }
 

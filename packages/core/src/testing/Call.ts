@@ -1,4 +1,4 @@
-/** The calls of a scripted backend, in order. */
+/** The calls that a scripted backend receives, and their log. */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -24,7 +24,7 @@ interface Save {
   readonly userMetadata?: UserMetadata
 }
 
-/** `client` is the `modelId` of the training client. */
+/** A call to a scripted backend. `client` is the `modelId` of the training client. */
 export type Call = Data.TaggedEnum<{
   CreateTrainingClient: {
     readonly client: string

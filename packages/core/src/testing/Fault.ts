@@ -38,7 +38,7 @@ export const answer = <A>(change: (answer: A) => A) => <E, R>(call: Effect.Effec
 export const all = <A, E>(...faults: ReadonlyArray<Fault<A, E>>): Fault<A, E> => (call) =>
   faults.reduce((before, fault) => fault(before), call)
 
-/** Applies one of the faults, drawn by weight. */
+/** One of the faults, drawn by weight when this function is called. */
 export const oneOf = <A, E>(
   draw: Draw,
   choices: ReadonlyArray<readonly [weight: number, fault: Fault<A, E>]>
@@ -47,13 +47,13 @@ export const oneOf = <A, E>(
   return choices.find(([weight]) => (left -= weight) < 0)?.[1] ?? none
 }
 
-/** A sampled response that is cut in the middle, as by the token limit. */
+/** Cuts a sampled response in the middle, as the token limit would. */
 export const truncated = answer<Sampling.SampledTokens>(({ logprobs, tokens }) => {
   const half = Math.ceil(tokens.length / 2)
   return { tokens: tokens.subarray(0, half), logprobs: logprobs.subarray(0, half), stopReason: "length" }
 })
 
-/** A sampled response with log-probabilities that are NaN. */
+/** Replaces the log-probabilities of a sampled response with NaN. */
 export const notNumbers = answer<Sampling.SampledTokens>((sampled) => ({
   ...sampled,
   logprobs: sampled.logprobs.map(() => NaN)
@@ -65,10 +65,10 @@ export const notNumbers = answer<Sampling.SampledTokens>((sampled) => ({
  */
 export type Plan = (operation: Operation, call: number) => Fault<void, Reason>
 
-/** A fault in one call of an operation; all other calls succeed. */
+/** Plans a fault for the call with index `call` (from 0) of an operation, and none for other calls. */
 export const call = (operation: Operation, call: number, fault: Fault<void, Reason>): Plan => (found, count) =>
   found === operation && count === call ? fault : none
 
-/** A fault in every call of an operation. */
+/** Plans a fault for every call of an operation, and none for other operations. */
 export const every = (operation: Operation, fault: Fault<void, Reason>): Plan => (found) =>
   found === operation ? fault : none

@@ -14,7 +14,7 @@ export interface Count {
 /** Counts by kind of resource. */
 export type Counts = Readonly<Record<string, Count>>
 
-/** The number of resources currently held, by kind; kinds without any are omitted. */
+/** Acquisitions minus releases, by kind: the number of resources currently held. Kinds with 0 are omitted. */
 export const live = (counts: Counts): Readonly<Record<string, number>> =>
   Object.fromEntries(
     Object.entries(counts).flatMap(([kind, { acquired, released }]) =>

@@ -41,7 +41,7 @@ export interface Script {
   readonly models?: Readonly<Record<string, Partial<Capabilities>>>
   /** The tokenizer, whose vocabulary is also the models'; default: one token per character. */
   readonly tokenizer?: TestTokenizer
-  /** Scripts sampling. Training passes then return each datum's own log-probabilities, so the importance ratio is 1. */
+  /** Scripts sampling. Training passes then return the log-probabilities in each policy datum, so the importance ratio is 1. */
   readonly sample?: SampleScript
   readonly computeLogprobs?: (prompt: ModelInput.ModelInput, at: SampleAt) => Answer<Float32Array>
   /** Scripts passes, which then have no gradients. */
@@ -70,7 +70,7 @@ export const defaultCapabilities: Capabilities = {
 export const answer = <A>(given: Answer<A>): Effect.Effect<A, Reason> =>
   Effect.isEffect(given) ? given : Effect.succeed(given)
 
-/** A sampled text as tokens, special tokens included; each has a log-probability of −0.5 by default. */
+/** A sampled text as tokens, special tokens included. Defaults: a log-probability of −0.5 per token, and the stop reason "stop". */
 export const text = (
   tokenizer: Tokenizer,
   content: string,

@@ -71,7 +71,7 @@ const printable = Array.from({ length: 95 }, (_, index) => String.fromCharCode(3
 /** Line break, tab and printable ASCII, one token each. */
 export const characterPieces: ReadonlyArray<string> = ["\n", "\t", ...printable]
 
-/** A tokenizer with one token per ASCII character. */
+/** A tokenizer with one token per printable ASCII character, line break, tab and special token of `specialTokens`. */
 export const characters = make({ name: "characters", specialTokens, pieces: characterPieces })
 
 /** A tokenizer with one token per given word, which may start with a space; other text is split into characters. */

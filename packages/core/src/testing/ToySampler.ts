@@ -36,7 +36,7 @@ const choose = (logprobsV: Float64Array, params: Sampling.SamplingParams, unifor
 const isStopped = (stop: Sampling.Stop, tokens: ReadonlyArray<number>, decode: (tokens: ArrayLike<number>) => string) =>
   stop.some((end) => typeof end === "number" ? tokens.at(-1) === end : decode(tokens).includes(end))
 
-/** Samples one continuation after `before`. Its log-probabilities ignore temperature, `topK` and `topP`. */
+/** Samples one continuation after the token `before`. Its log-probabilities ignore temperature, `topK` and `topP`. */
 export const sample = (
   model: ToyModel.ToyModel,
   weights: ToyModel.Rows,

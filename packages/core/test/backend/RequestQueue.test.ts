@@ -50,7 +50,7 @@ describe("RequestQueue", () => {
       assert.strictEqual(yield* next.await, 1)
     }))
 
-  it.effect("does not run calls submitted before a decisive call failed, whether awaited or not", () =>
+  it.effect("drops the calls behind a decisive call that fails, although the failure is awaited", () =>
     Effect.gen(function*() {
       const queue = yield* RequestQueue.make
       const gate = yield* Deferred.make<void>()
@@ -91,7 +91,7 @@ describe("RequestQueue", () => {
       assert.include(closedBecause(yield* Effect.flip(next.await)), "optimStep failed")
     }))
 
-  it.effect("closes after the calls submitted before", () =>
+  it.effect("runs the calls submitted before it is closed, and refuses later calls", () =>
     Effect.gen(function*() {
       const queue = yield* RequestQueue.make
       const pendings = yield* Effect.forEach([1, 2, 3], (value) =>

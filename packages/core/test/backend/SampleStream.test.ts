@@ -50,7 +50,7 @@ describe("SampleStream.pieces", () => {
       assert.deepStrictEqual(pieces.map(({ length }) => length), [41])
     }))
 
-  it.effect("ends if the backend samples nothing", () =>
+  it.effect("ends after one empty piece if the backend samples nothing", () =>
     Effect.gen(function*() {
       const sample = () => Effect.succeed<Sampling.SampleResponse>({ sequences: [] })
       const pieces = yield* Stream.runCollect(SampleStream.pieces(sample, { prompt, params: { maxTokens: 4 } }))

@@ -35,7 +35,7 @@ describe("SeedProbe.probe", () => {
     ["none", "nothing comes again", { sample: drawing((_, index, request) => (3 * request + index) % 31) }]
   ]
   for (const [meaning, title, script] of backends) {
-    it.effect(`is ${meaning} where ${title}`, () =>
+    it.effect(`is ${meaning} if ${title}`, () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* probe(script), meaning)
       }))

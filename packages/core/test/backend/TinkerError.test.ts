@@ -33,7 +33,7 @@ describe("TinkerError", () => {
     for (const [reason, message] of reasons) assert.strictEqual(failure(reason).message, `sample: ${message}`)
   })
 
-  it("is retryable if the request itself is valid", () => {
+  it("is retryable only if its reason is RateLimited or Unavailable", () => {
     const retryable = reasons.map(([reason]) => failure(reason)).filter((error) => error.isRetryable)
     assert.deepStrictEqual(retryable.map(({ reason }) => reason._tag), ["RateLimited", "Unavailable"])
   })

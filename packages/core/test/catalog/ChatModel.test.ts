@@ -154,7 +154,7 @@ describe("ChatModel.resolve", () => {
 })
 
 describe("ChatModel.resolve fails", () => {
-  it.effect("with ChatModelError if the backend does not have the model, and lists its models", () =>
+  it.effect("with the backend's error, which lists its models, if the backend does not have the model", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(ChatModel.resolve("Qwen/Qwen3-80B"))
       assert.strictEqual(error._tag, "TinkerError")
@@ -195,7 +195,7 @@ describe("ChatModel.resolve fails", () => {
       tokenizers({ "Qwen/Qwen3-8B": CharTokenizer.qwen })
     ])))
 
-  it.effect("unless the fingerprints differ", () =>
+  it.effect("but not if the tokenizer has the fingerprint of the model", () =>
     Effect.gen(function*() {
       const model = yield* ChatModel.resolve("Qwen/Qwen3-8B")
       assert.strictEqual(model.capabilities.tokenizerFingerprint, model.tokenizer.fingerprint)

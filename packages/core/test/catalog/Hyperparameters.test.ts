@@ -2,7 +2,7 @@ import { Hyperparameters } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 
-describe("getLr", () => {
+describe("Hyperparameters.getLr", () => {
   it.effect.each(
     [
       ["meta-llama/Llama-3.2-1B", 4.908239e-4],
@@ -15,7 +15,7 @@ describe("getLr", () => {
       ["Qwen/Qwen3-8B", 4.729791e-4],
       ["Qwen/Qwen3.8-27B", 4.648699e-4]
     ] as const
-  )("%s", ([model, expected]) =>
+  )("returns the rate of %s, and a tenth of it without LoRA", ([model, expected]) =>
     Effect.gen(function*() {
       assert.closeTo(yield* Hyperparameters.getLr(model), expected, 5e-11)
       assert.closeTo(yield* Hyperparameters.getLr(model, { isLora: false }), expected / 10, 5e-12)

@@ -3,7 +3,7 @@ import { ModelRegistry } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 
-describe("getLoraParamCount", () => {
+describe("LoraParameters.getLoraParamCount", () => {
   it.effect.each(
     [
       ["Qwen/Qwen3-4B-Instruct-2507", 71_004_160],
@@ -29,7 +29,7 @@ describe("getLoraParamCount", () => {
       ["nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", 8_281_718_784],
       ["thinkingmachines/Inkling", 5_066_795_008]
     ] as const
-  )("%s at rank 32", ([model, expected]) =>
+  )("counts the parameters of %s at rank 32", ([model, expected]) =>
     Effect.gen(function*() {
       assert.strictEqual(yield* LoraParameters.getLoraParamCount(model), expected)
     }))

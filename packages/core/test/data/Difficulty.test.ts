@@ -125,7 +125,7 @@ describe("RLDataset combinators", () => {
       assert.notStrictEqual(few.fingerprint, numbered("", 4, 2).fingerprint)
     }))
 
-  it.effect("dropRemainder leaves out the rows that do not fill a batch, other rows in every epoch", () =>
+  it.effect("dropRemainder leaves out the rows of each epoch that do not fill a batch", () =>
     Effect.gen(function*() {
       const options = { groupsPerBatch: 2, epochs: 2, shuffle: true, group: (at: number) => builder(String(at)) }
       const full = RLDataset.fromArray([0, 1, 2, 3, 4], { ...options, dropRemainder: true })

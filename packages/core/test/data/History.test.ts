@@ -18,7 +18,7 @@ describe("History", () => {
     })
   })
 
-  it("is the same while running and when read back", () => {
+  it("is equal whether extended by one result at a time or made from all results", () => {
     const outcomes = [outcome(0, "a", 1), outcome(1, "b", 0), outcome(2, "a", 0)]
     const kept = outcomes.reduce((history, found) => History.extend(history, [found]), History.empty)
     assert.deepStrictEqual(plain(History.fromOutcomes(outcomes)), plain(kept))

@@ -79,7 +79,7 @@ describe("the length of Interleaved.make", () => {
     }))
 })
 
-describe("Interleaved.make refuses", () => {
+describe("Interleaved.make, used incorrectly,", () => {
   const good = numbered("G", 4, 2)
   const mistakes: ReadonlyArray<
     readonly [
@@ -167,7 +167,7 @@ describe("the fingerprint of Interleaved.make", () => {
     }))
 })
 
-it("Interleaved.make ignores test sets of its sources", () => {
+it("an RLDataset has no field for a test set", () => {
   expectTypeOf<keyof RLDataset.RLDataset>().toEqualTypeOf<
     "length" | "fingerprint" | "shortBatch" | "code" | "readsHistory" | "batch"
   >()
@@ -187,7 +187,7 @@ it("Interleaved.make has the union of its sources' errors", () => {
   >()
 })
 
-it.effect("Interleaved.make can be used like any dataset", () =>
+it.effect("the dataset of Interleaved.make can be filtered", () =>
   Effect.gen(function*() {
     const dataset = RLDataset.filter(yield* two({ batches: 4 }), ({ key }) => key.startsWith("a/"), {
       name: "only a"

@@ -96,7 +96,7 @@ describe("Grader.run", () => {
       assert.include(yield* graded(Effect.never), `group "2+2": not graded within 10m`)
     }))
 
-  it.effect("ends the run if every grader fails, and names the iteration and the reason", () =>
+  it.effect("ends the run if every grader throws, and names the reason", () =>
     Effect.gen(function*() {
       const model = yield* Task.model
       const dataset = RLDataset.problems(["1 + 1", "2 + 2"], {

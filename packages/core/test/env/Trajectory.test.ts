@@ -21,7 +21,7 @@ const cases: Readonly<Record<string, ReadonlyArray<ReadonlyArray<Message.Message
 }
 
 describe("Trajectory.addedMessages", () => {
-  it.each(Object.entries(cases))("that %s gives the conversation again", (_, conversations) => {
+  it.each(Object.entries(cases))("reproduce a conversation that %s", (_, conversations) => {
     let said: ReadonlyArray<Message.Message> = []
     let before: ReadonlyArray<Message.Message> | undefined
     for (const [index, conversation] of conversations.entries()) {
@@ -33,7 +33,7 @@ describe("Trajectory.addedMessages", () => {
     }
   })
 
-  it("leaves out the policy's own responses", () => {
+  it("leave out the policy's own responses", () => {
     assert.deepStrictEqual(Trajectory.addedMessages([question], [question, answer, reply]), { messages: [reply] })
     assert.deepStrictEqual(Trajectory.addedMessages(undefined, [question]), { messages: [question] })
     assert.deepStrictEqual(Trajectory.addedMessages([system, question], [system, question]), { kept: 2, messages: [] })

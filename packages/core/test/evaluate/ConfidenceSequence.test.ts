@@ -27,7 +27,7 @@ describe("ConfidenceSequence", () => {
 })
 
 describe("PassAtK", () => {
-  it("is the probability that one of k attempts, drawn without replacement, succeeds", () => {
+  it("is the probability that at least one of k attempts, drawn without replacement, succeeds", () => {
     assert.strictEqual(PassAtK.of(1, 4, 1), 0.25)
     assert.closeTo(PassAtK.of(1, 4, 2) ?? NaN, 0.5, 1e-12)
     assert.closeTo(PassAtK.of(2, 4, 2) ?? NaN, 1 - 1 / 6, 1e-12)

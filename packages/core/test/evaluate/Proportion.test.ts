@@ -4,7 +4,7 @@ import { Schema } from "effect"
 
 const close = (found: number, expected: number) => assert.approximately(found, expected, 1e-4)
 
-describe("wilson", () => {
+describe("Proportion.wilson", () => {
   it("equals the published interval", () => {
     const { high, low } = Proportion.wilson(8, 10)
     close(low, 0.4902)
@@ -17,7 +17,7 @@ describe("wilson", () => {
   })
 })
 
-describe("clustered", () => {
+describe("Proportion.clustered", () => {
   const times = (count: number, verdicts: ReadonlyArray<boolean>) => Array.from({ length: count }, () => verdicts)
   const width = (clusters: ReadonlyArray<ReadonlyArray<boolean>>) => {
     const { high, low } = Proportion.clustered(clusters)
@@ -43,7 +43,7 @@ describe("clustered", () => {
     assert.deepStrictEqual(Proportion.clustered(times(10, [false, false])), Proportion.wilson(0, 10))
   })
 
-  it("is unknown for a single cluster", () => {
+  it("is the interval from 0 to 1 for a single cluster", () => {
     assert.deepStrictEqual(Proportion.clustered([[true, false]]), { value: 0.5, low: 0, high: 1 })
   })
 

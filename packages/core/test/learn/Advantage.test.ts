@@ -342,7 +342,7 @@ describe.each(without("maxRl").filter(([name]) => relativeToScale.includes(name)
   )
 })
 
-describe("Rewards far from 0", () => {
+describe("Large rewards with small differences", () => {
   const large = 1e8
 
   const differences: ReadonlyArray<readonly [string, Advantage.Estimator, Array<number>]> = [
@@ -353,7 +353,7 @@ describe("Rewards far from 0", () => {
     ["sharedPrefix", Advantage.sharedPrefix, [-1, 0, 1]]
   ]
 
-  it.each(differences)("differ as much as the others with %s", (_, estimator, expected) => {
+  it.each(differences)("have the advantages of their differences: %s", (_, estimator, expected) => {
     assert.deepStrictEqual(estimate(estimator, [large, large + 1, large + 2]), expected)
   })
 })

@@ -58,7 +58,7 @@ describe("Credit.batchRelative", () => {
       }
     }))
 
-  it.effect("compares only trained tokens, without other turns and targets without a prompt", () =>
+  it.effect("compares only trained tokens: no untrainable turn, and no first token of an empty prompt", () =>
     Effect.gen(function*() {
       const members = [
         Option.some(Samples.trajectory(Samples.turn([], [1, 2, 3]))),

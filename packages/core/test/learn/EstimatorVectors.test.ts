@@ -147,7 +147,7 @@ const perMember = all.flatMap((vector) => {
 const whitened = all.filter(({ kind }) => kind === "reinforce_pp" || kind === "reinforce_pp_baseline")
 
 describe("advantages recorded from other projects", () => {
-  it("are compared, except for these reasons", () => {
+  it("are compared, except for the listed reasons", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(EstimatorRows.lines, EstimatorRows.reasonOf),
       RecordedLines.accountOf("core/training/estimators.jsonl.gz")

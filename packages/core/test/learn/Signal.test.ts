@@ -61,7 +61,7 @@ describe("Signal.each", () => {
 })
 
 describe("Signal.informative", () => {
-  it.each(Golden.constantRemovals)("keeps what tinker-cookbook keeps ($id)", ({ expect, input }) => {
+  it.each(Golden.constantRemovals)("keeps the groups that tinker-cookbook keeps ($id)", ({ expect, input }) => {
     const results = input.groups.map((group, index) => named(String(index), Samples.totals(group)))
     assert.deepStrictEqual(Signal.informative(results).map(({ group }) => group.key), expect.informative.map(String))
   })

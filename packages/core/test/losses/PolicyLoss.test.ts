@@ -184,7 +184,7 @@ describe("policy losses recorded from other projects", () => {
     assert.deepStrictEqual(counts, RecordedLines.accountOf("core/training/losses.jsonl.gz"))
   })
 
-  it("equal losses of this library, except for conventions that it does not have", () => {
+  it("equal losses of this library, except for conventions that the library does not have", () => {
     const isWritten = (row: Case) =>
       PeerLosses.isOurs(expressionOf(row)) ? undefined : `${row.kind} of ${row.input.peer}`
     assert.deepStrictEqual(RecordedLines.counted(recorded, isWritten), {

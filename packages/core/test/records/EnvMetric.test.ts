@@ -55,7 +55,7 @@ describe("an EnvMetric rate", () => {
   })
 })
 
-it("is absent if no episode reports it", () => {
+it("EnvMetric.aggregate has no entry for a metric that no episode reports", () => {
   assert.deepEqual(EnvMetric.aggregate([]), {})
   assert.deepEqual(EnvMetric.aggregate([[], [{}]]), {})
 })

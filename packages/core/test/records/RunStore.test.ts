@@ -56,7 +56,7 @@ describe("RunStore in memory", () => {
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 })
 
-it.effect("leaves records that a resume abandoned out of the current story", () =>
+it.effect("RunRecord.current leaves out records that a resume abandoned", () =>
   Effect.gen(function*() {
     const store = yield* RunStore.RunStore
     for (const entry of [opened(-1), warning("kept"), warning("abandoned"), opened(1), warning("after")]) {
@@ -66,6 +66,6 @@ it.effect("leaves records that a resume abandoned out of the current story", () 
     assert.deepStrictEqual(story.map(({ sequence }) => sequence), [0, 1, 3, 4])
   }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-it("writes a number that JSON lacks as a string", () => {
+it("Json.number converts a number that JSON lacks to a string", () => {
   assert.deepStrictEqual([1.5, NaN, -Infinity].map(Json.number), [1.5, "NaN", "-Infinity"])
 })

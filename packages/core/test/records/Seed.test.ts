@@ -24,7 +24,7 @@ describe("a turn's seed", () => {
   )
 
   it.prop(
-    "is a positive int32",
+    "is a non-negative int32",
     [seed, small, Schema.String, small, small],
     ([run, iteration, group, member, turn]) => {
       const found = Seed.turn(run, { ...first(iteration, group, member), turn })

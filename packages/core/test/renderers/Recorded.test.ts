@@ -131,11 +131,11 @@ const checkPrompt = Effect.fnUntraced(function*(vector: Vectors.Prompt, tokenize
   if (isSpelled || isVocabulary) assert.deepStrictEqual<unknown>(isSpelled ? spelled : renderer.stop, expect.stop)
 })
 
-describe("generation prompts as text", () => {
+describe("recorded generation prompts, as text", () => {
   it.effect.each(Vectors.prompts)("$id", (vector) => checkPrompt(vector, characters))
 })
 
-describe("generation prompts as tokens", () => {
+describe("recorded generation prompts, as tokens", () => {
   const recorded = Vectors.prompts.filter(({ input }) => !input.tokenizer.startsWith("char:"))
   it("include 29 whose messages spell control tokens, which have other tokens upstream", () => {
     const spelling = recorded.filter(({ expect, input }) => !("error" in expect) && writesControls(input))
@@ -167,14 +167,14 @@ const checkParse = Effect.fnUntraced(function*(vector: Vectors.Parse, tokenizer:
   )
 })
 
-describe("parsing text", () => {
+describe("recorded responses, parsed as text", () => {
   it.effect.each(Vectors.parses.filter(({ input }) => input.text !== null))(
     "$id",
     (vector) => checkParse(vector, characters(vector.input.tokenizer))
   )
 })
 
-describe("parsing tokens", () => {
+describe("recorded responses, parsed as tokens", () => {
   const recorded = Vectors.parses.filter(({ input }) => !input.tokenizer.startsWith("char:"))
   it.effect.each(recorded)(
     "$id",
@@ -264,18 +264,18 @@ const checkSupervised = Effect.fnUntraced(function*(recorded: Vectors.Supervised
   }
 })
 
-describe("supervised examples as characters", () => {
+describe("recorded supervised examples, as characters", () => {
   const recorded = Vectors.supervised.filter(({ input }) => input.tokenizer.startsWith("char:"))
   it.effect.each(recorded)("$id", (vector) => checkSupervised(vector, characters(vector.input.tokenizer)))
 })
 
-describe("supervised examples", () => {
+describe("recorded supervised examples", () => {
   it("include 92 whose messages spell control tokens, which have other tokens upstream", () => {
     assert.strictEqual(Vectors.supervised.filter(({ input }) => writesControls(input)).length, 92)
   })
 })
 
-describe("supervised examples as tokens", () => {
+describe("recorded supervised examples, as tokens", () => {
   const recorded = Vectors.supervised.filter(({ input }) => !input.tokenizer.startsWith("char:"))
   it.effect.each(recorded)(
     "$id",
@@ -308,12 +308,12 @@ const checkSplit = Effect.fnUntraced(function*(recorded: Vectors.Supervised, tok
   }
 })
 
-describe("one example per assistant message, as characters", () => {
+describe("recorded conversations with one example per assistant message, as characters", () => {
   const recorded = Vectors.supervised.filter(({ input }) => input.tokenizer.startsWith("char:"))
   it.effect.each(recorded)("$id", (vector) => checkSplit(vector, characters(vector.input.tokenizer)))
 })
 
-describe("one example per assistant message, as tokens", () => {
+describe("recorded conversations with one example per assistant message, as tokens", () => {
   const recorded = Vectors.supervised.filter(({ input }) => !input.tokenizer.startsWith("char:"))
   it.effect.each(recorded)(
     "$id",
@@ -321,7 +321,7 @@ describe("one example per assistant message, as tokens", () => {
   )
 })
 
-describe("tools", () => {
+describe("recorded tool declarations", () => {
   it.effect.each(Vectors.tools)("$id", (vector) =>
     Effect.gen(function*() {
       const { input } = vector

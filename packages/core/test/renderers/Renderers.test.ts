@@ -33,7 +33,7 @@ const response = Effect.fnUntraced(function*(
     : tokens.filter((_, index) => weights[index] === 1)
 })
 
-describe("byName", () => {
+describe("Renderers.byName", () => {
   it.effect("suggests the nearest name and lists all names", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Renderers.byName("qwen3-instruct", CharTokenizer.qwen))

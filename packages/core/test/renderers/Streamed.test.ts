@@ -71,7 +71,7 @@ const reasonOf = ({ expect, input }: Vectors.Parse): string | undefined => {
 const read = Vectors.parses.filter(({ expect, input }) => input.text !== null && !("error" in expect))
 
 describe("a recorded response's deltas", () => {
-  it("differ from its message only for these reasons", () => {
+  it("differ from its message only for the listed reasons", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(read, reasonOf),
       RecordedLines.accountOf("core/chat/parse.jsonl, 0.6.1 and tml-renderers-0.2.1: deltas")
@@ -200,7 +200,7 @@ const streams = recorded.flatMap((stream) => {
 })
 
 describe("upstream's recorded deltas", () => {
-  it("differ from this library's only for these reasons", () => {
+  it("differ from this library's only for the listed reasons", () => {
     assert.strictEqual(streams.length, recorded.length)
     const found = RecordedLines.counted(streams, ({ stream, vector }) => upstreamReasonOf(stream, vector))
     assert.deepStrictEqual(found, RecordedLines.accountOf("core/chat/streams.jsonl.gz"))

@@ -196,7 +196,7 @@ describe("Compare.runs", () => {
       )
     }))
 
-  it.effect("compares at equal tokens and equal time, up to what both sides reached", () =>
+  it.effect("compares the newest evaluations within the tokens, or the time, that both sides reached", () =>
     Effect.gen(function*() {
       const frugal = sideOf("frugal", yield* measured([[0, 0.1], [20, 0.5], [40, 0.6]], 10))
       const costly = sideOf("costly", yield* measured([[0, 0.1], [10, 0.5], [20, 0.8]], 18))
@@ -314,7 +314,7 @@ describe("Compare.losses", () => {
       })
     }))
 
-  it.effect("calls a side better if its seeds lie outside the spread of the other's", () =>
+  it.effect("calls a side better only if the interval over its seeds excludes 0", () =>
     Effect.gen(function*() {
       const far = yield* compared([supervised(0.75), supervised(0.76)], [supervised(0.5), supervised(0.51)])
       // Student's t with two degrees of freedom (4.303), times 0.00707.

@@ -65,7 +65,7 @@ describe("Diagnosis.of for a planted run", () => {
     assert.include(named(name).diagnosis.sentence, `the reward pays for ${cause}`)
   })
 
-  it("misses no other good, hacked or failed run than those listed above", () => {
+  it("calls no good run bad, and no hacked or failed run good, except the listed ones", () => {
     const levels = (label: Diagnosis.Kind) =>
       new Set(
         runs.flatMap(({ diagnosis, name, ...run }) =>

@@ -48,7 +48,7 @@ it.effect("an interrupted run continues with the same problems as an uninterrupt
     }
   }))
 
-it.effect("groups that a resume abandoned are forgotten", () =>
+it.effect("a resumed run chooses problems without regard to groups that the resume abandoned", () =>
   Effect.gen(function*() {
     const expected = yield* uninterrupted
     const resumed = yield* Effect.gen(function*() {

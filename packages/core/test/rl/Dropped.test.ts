@@ -55,7 +55,7 @@ describe("an iteration that loses members", () => {
       })
     }).pipe(answersHalf))
 
-  it.effect("that loses more stops the run with an error that names the losses, and keeps finished iterations", () =>
+  it.effect("stops the run if it loses more, with an error that names the losses, and keeps finished iterations", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(run(2, { onFailure: drop })))
       assert.strictEqual(error._tag, "TooManyDropped")

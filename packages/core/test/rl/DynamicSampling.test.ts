@@ -110,7 +110,7 @@ describe.each(paces)("dynamic sampling in %s", (_, pace) => {
       assert.strictEqual(total("train/discarded_tokens"), 48)
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("makes updates of minInformative groups for any batch size", () =>
+  it.effect("makes updates of minInformative groups, whether a batch has more or fewer", () =>
     Effect.gen(function*() {
       const groups = (minInformative: number) =>
         Effect.map(
@@ -123,7 +123,7 @@ describe.each(paces)("dynamic sampling in %s", (_, pace) => {
       assert.deepStrictEqual(yield* groups(3), [3, 3])
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("resumes after an interruption", () =>
+  it.effect("credits the same groups if it is interrupted and resumed", () =>
     Effect.gen(function*() {
       const dynamic = { minInformative: 2 }
       const whole = yield* run(dynamic, {}, pace).pipe(Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
@@ -134,7 +134,7 @@ describe.each(paces)("dynamic sampling in %s", (_, pace) => {
 })
 
 describe("dynamic sampling without groups ahead", () => {
-  it.effect("samples at most `maxBatches` batches and trains on their groups", () =>
+  it.effect("samples at most `maxBatches` batches and trains on their informative groups", () =>
     Effect.gen(function*() {
       const records = yield* run({ minInformative: 2, maxBatches: 1 }, {}, Pace.async({ maxStepsOffPolicy: 0 }))
       const constant = ["sum/0 filtered", "sum/1 filtered"]

@@ -192,7 +192,7 @@ describe("Objective.withObservations", () => {
 })
 
 describe("Objective.custom", () => {
-  it("is not an expression, and does not compile where one is expected", () => {
+  it("is not an expression, and does not compile where an expression is expected", () => {
     const across = Objective.custom(
       "mean",
       {},

@@ -48,7 +48,7 @@ const onPolicy: ReadonlyArray<readonly [string, Pace.Pace, string, Rollouts?]> =
 
 describe("on-policy training", () => {
   for (const [name, pace, expected, rollouts] of onPolicy) {
-    it.effect(`${name} computes the recorded numbers`, () =>
+    it.effect(`${name}: has the recorded numbers`, () =>
       Effect.map(trained(pace, {}, rollouts), (digest) => assert.strictEqual(digest, expected)))
   }
 })
@@ -66,7 +66,7 @@ const changes: Readonly<Record<string, Task.Overrides["update"]>> = {
 
 describe("a run's digest", () => {
   for (const [name, changed] of Object.entries(changes)) {
-    it.effect(`notices ${name} a millionth larger`, () =>
+    it.effect(`changes if ${name} is larger by a millionth`, () =>
       Effect.gen(function*() {
         assert.notStrictEqual(yield* trained(Pace.synchronous, changed), yield* trained(Pace.synchronous))
       }))
@@ -117,7 +117,7 @@ const ahead: ReadonlyArray<readonly [string, Pace.Pace, string, Rollouts["rollou
 
 describe("training ahead", () => {
   for (const [name, pace, expected, rollout] of ahead) {
-    it.live(`${name} follows the schedule that it did`, () =>
+    it.live(`${name}: has the recorded schedule`, () =>
       Effect.map(scheduled(pace, usual, rollout), (digest) => assert.strictEqual(digest, expected)))
   }
 })

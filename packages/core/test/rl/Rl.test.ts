@@ -158,7 +158,7 @@ describe("an episode of a run", () => {
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })
 
-describe("ending early", () => {
+describe("a run that ends early", () => {
   it.effect("saves finished work before the stream ends", () =>
     Effect.gen(function*() {
       yield* run({ epochs: 4 }).pipe(
@@ -185,7 +185,7 @@ describe("ending early", () => {
     }))))
 })
 
-describe("interruption", () => {
+describe("an interruption of a run", () => {
   it.effect(
     "at any of 200 points leaks nothing, saves finished work, and loses nothing on resuming",
     () =>
@@ -211,7 +211,7 @@ describe("interruption", () => {
   )
 })
 
-describe("resuming", () => {
+describe("resuming a run", () => {
   it.effect("yields the numbers of an uninterrupted run", () =>
     Effect.gen(function*() {
       const withoutTime = ({ metrics }: RunRecord.Updated) =>
@@ -280,21 +280,21 @@ describe("resuming", () => {
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })
 
-describe("an option that determines the data", () => {
+describe("an option of the rollouts", () => {
   it.effect.each(
     [
       [{ rollout: { limits: { maxTurns: 3 } } }, "started with limits"],
       [{ rollout: { limits: { rolloutTimeout: "1 minute" } } }, "started with limits"],
       [{ rollout: { termination: { zeroRewardOnLimit: true } } }, "started with termination"]
     ] as const
-  )("must not change on resuming: %s", ([overrides, message]) =>
+  )("must not change on resuming if it determines the data: %s", ([overrides, message]) =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run({ run: { iterations: 1 } }))
       const error = yield* Effect.flip(Stream.runDrain(run(overrides)))
       assert.include(error.message, message)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("unlike options that only decide which attempts fail, which may change", () =>
+  it.effect("may change on resuming if it is a timeout that only decides which attempts fail", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(
         run({ rollout: { limits: { maxTurns: 3, turnTimeout: "1 minute" } }, run: { iterations: 1 } })

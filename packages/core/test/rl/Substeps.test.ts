@@ -51,7 +51,7 @@ describe("Training.split", () => {
     assert.deepStrictEqual(groupsOf(Training.split(creditsOf(input.length), input.parts)), output.parts)
   })
 
-  it("matches all recorded splits", () => assert.lengthOf(ofTraining, 5))
+  it("is compared with all five recorded splits", () => assert.lengthOf(ofTraining, 5))
 
   it("counts groups with one datum, and ignores groups without data", () => {
     const [first, second, third] = creditsOf(3).map((credit, index) => ({

@@ -20,7 +20,7 @@ const play = Effect.fnUntraced(function*(env: Env.Env<Scripted.Broken>, answers:
   return { trajectory, requests }
 })
 
-describe("turn by turn", () => {
+describe("an episode, turn by turn,", () => {
   it.effect("the policy sees the environment's prompt, under a unique key", () =>
     Effect.gen(function*() {
       const { requests } = yield* play(Scripted.env(next(0, 5), next(0, 9), done(1)))
@@ -129,7 +129,7 @@ describe("a failure keeps its original error", () => {
       assert.strictEqual(error, "no answer")
     }))
 
-  it.effect("and a thrown error becomes a defect", () =>
+  it.effect("but a thrown error becomes a defect", () =>
     Effect.gen(function*() {
       const exit = yield* Effect.exit(play(Scripted.throwing))
       assert.isTrue(Exit.isFailure(exit) && Exit.hasDies(exit))
@@ -137,7 +137,7 @@ describe("a failure keeps its original error", () => {
     }))
 })
 
-describe("an error names an invalid value", () => {
+describe("an error of a rollout names the invalid value:", () => {
   const message = (env: Env.Env<Scripted.Broken>) => Effect.map(Effect.flip(play(env)), (error) => error.message)
   /** A value from untyped JavaScript, which nothing has checked. */
   const untyped = (json: string): Env.Step & Env.Prompt => JSON.parse(json)

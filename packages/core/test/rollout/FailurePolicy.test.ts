@@ -27,7 +27,7 @@ const failing =
     return Scripted.env(Effect.delay(Scripted.breaks(`member ${member}.${attempt}`), millis))
   }
 
-describe("failFast", () => {
+describe("FailurePolicy.failFast", () => {
   it.effect("fails with the first failure's original error", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(roll(3, failing({ 0: 900, 2: 100 }), {}))
@@ -42,7 +42,7 @@ describe("failFast", () => {
     }))
 })
 
-describe("retryOnFailure", () => {
+describe("FailurePolicy.retryOnFailure", () => {
   it.effect("acquires one additional member for a failed one", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
@@ -140,7 +140,7 @@ describe("retryOnFailure", () => {
     }))
 })
 
-describe("minViableGroup", () => {
+describe("FailurePolicy.minViableGroup", () => {
   const viable = FailurePolicy.minViableGroup
 
   it.effect("drops a failed member once enough have finished or no retry is left", () =>
@@ -260,7 +260,7 @@ describe("minViableGroup", () => {
     }))
 })
 
-describe("the presets", () => {
+describe("the presets of FailurePolicy", () => {
   const presets = [FailurePolicy.failFast, FailurePolicy.retryOnFailure(), FailurePolicy.minViableGroup()]
 
   it("define a consequence for every kind of failure", () => {
@@ -289,7 +289,7 @@ describe("the presets", () => {
       })))
 })
 
-it.effect("errors survive encoding and decoding", () =>
+it.effect("a RolloutError survives encoding and decoding", () =>
   Effect.gen(function*() {
     const codec = Schema.toCodecJson(RolloutError.RolloutError)
     const errors = [
@@ -303,7 +303,7 @@ it.effect("errors survive encoding and decoding", () =>
     }
   }))
 
-it.effect("totals include only the members that finished", () =>
+it.effect("a group's total rewards are NaN for members that did not finish", () =>
   Effect.gen(function*() {
     const builder = Scripted.group({
       size: 3,

@@ -115,7 +115,7 @@ describe("a group that finishes", () => {
     }))
 })
 
-describe("each kind of failure has its own consequence", () => {
+describe("a member's failure, depending on its consequence,", () => {
   /** Member 1 of three, or the group's grader, fails in the given way; every other kind of failure would abort. */
   const withFailure = (failure: GroupResult.FailureTag, consequence: FailurePolicy.Consequence) =>
     inTime(Rollout.group(
@@ -142,28 +142,31 @@ describe("each kind of failure has its own consequence", () => {
       }
     ))
 
-  it.effect.each(failureTags)("drop after %s", (failure) =>
-    Effect.gen(function*() {
-      const result = yield* withFailure(failure, "drop")
-      if (failure === "GraderFailed") return assert.strictEqual(result._tag, "Skipped")
-      assert.strictEqual(result._tag, "Partial")
-      assert.deepStrictEqual(rewards(result), [0.5, NaN, 2.5])
-      const dropped = result._tag === "Partial" ? result.dropped : []
-      assert.deepStrictEqual(dropped.map((report) => [report.member, report.attempt, report.failure]), [[
-        1,
-        0,
-        failure
-      ]])
-    }))
+  it.effect.each(failureTags)(
+    "drops the member, or skips the group if its grader failed: %s",
+    (failure) =>
+      Effect.gen(function*() {
+        const result = yield* withFailure(failure, "drop")
+        if (failure === "GraderFailed") return assert.strictEqual(result._tag, "Skipped")
+        assert.strictEqual(result._tag, "Partial")
+        assert.deepStrictEqual(rewards(result), [0.5, NaN, 2.5])
+        const dropped = result._tag === "Partial" ? result.dropped : []
+        assert.deepStrictEqual(dropped.map((report) => [report.member, report.attempt, report.failure]), [[
+          1,
+          0,
+          failure
+        ]])
+      })
+  )
 
-  it.effect.each(failureTags)("skip after %s", (failure) =>
+  it.effect.each(failureTags)("skips the group: %s", (failure) =>
     Effect.gen(function*() {
       const result = yield* withFailure(failure, "skip")
       assert.strictEqual(result._tag, "Skipped")
       assert.strictEqual(result._tag === "Skipped" ? result.reason.failure : "", failure)
     }))
 
-  it.effect.each(failureTags)("abort after %s", (failure) =>
+  it.effect.each(failureTags)("aborts with its own error: %s", (failure) =>
     Effect.gen(function*() {
       const exit = yield* Effect.exit(withFailure(failure, "abort"))
       const said: Record<GroupResult.FailureTag, string> = {
@@ -180,7 +183,7 @@ describe("each kind of failure has its own consequence", () => {
       assert.strictEqual(Exit.hasDies(exit), failure === "Died")
     }))
 
-  it.effect("and all kinds abort by default, except a failed grader with dropUngraded", () =>
+  it.effect("aborts under failFast, and under dropUngraded for every kind but Ungraded", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(FailurePolicy.failFast.otherwise, always("abort").otherwise)
       assert.deepStrictEqual(

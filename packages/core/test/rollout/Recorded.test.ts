@@ -42,7 +42,7 @@ const stopReason = (metrics: Readonly<Record<string, number>>) =>
 
 const isStopReason = Schema.is(StopReason.StopReason)
 
-describe("one episode", () => {
+describe("a recorded episode", () => {
   const tokenEnv = ({ input }: Recorded.TokenEnv): Env.Env => {
     const { initial } = input.env
     let length = "overflow" in initial ? 0 : initial.ob_length
@@ -88,30 +88,37 @@ describe("one episode", () => {
   const sound = Recorded.tokenEnvs.filter(({ known_defect }) => known_defect === undefined)
   const flawed = Recorded.tokenEnvs.filter(({ known_defect }) => known_defect !== undefined)
 
-  it.effect.each(sound)("$id: tokens in, tokens out", (recorded) =>
-    Effect.gen(function*() {
-      const { calls, exit } = yield* played(recorded)
-      const trajectory = yield* exit
-      const expected = recorded.expect.transitions
-      assert.deepStrictEqual(
-        asRecorded(trajectory),
-        expected.filter(({ action_length, ob_length }) => ob_length + action_length > 0)
-          .map(({ action_length, action_stop_reason, ob_length, reward }) => ({
-            ob_length,
-            action_length,
-            action_stop_reason,
-            reward
+  it.effect.each(sound)(
+    "$id: has the recorded lengths, rewards, requests and stop reason",
+    (recorded) =>
+      Effect.gen(function*() {
+        const { calls, exit } = yield* played(recorded)
+        const trajectory = yield* exit
+        const expected = recorded.expect.transitions
+        assert.deepStrictEqual(
+          asRecorded(trajectory),
+          expected.filter(({ action_length, ob_length }) => ob_length + action_length > 0)
+            .map(({ action_length, action_stop_reason, ob_length, reward }) => ({
+              ob_length,
+              action_length,
+              action_stop_reason,
+              reward
+            })),
+          "an end before the first action leaves no transition"
+        )
+        assert.strictEqual(trajectory.stepReward, expected.reduce((sum, { reward }) => sum + reward, 0))
+        assert.strictEqual(Option.getOrNull(trajectory.stopReason), recorded.expect.stop_reason)
+        assert.strictEqual(trajectory.truncations, expected.at(-1)?.metrics["num_truncations_max_turn_tokens"] ?? 0)
+        assert.deepStrictEqual(
+          calls.map(({ maxTokens = null, prompt, stop }) => ({
+            ob_length: prompt.length,
+            max_tokens: maxTokens,
+            stop
           })),
-        "an end before the first action leaves no transition"
-      )
-      assert.strictEqual(trajectory.stepReward, expected.reduce((sum, { reward }) => sum + reward, 0))
-      assert.strictEqual(Option.getOrNull(trajectory.stopReason), recorded.expect.stop_reason)
-      assert.strictEqual(trajectory.truncations, expected.at(-1)?.metrics["num_truncations_max_turn_tokens"] ?? 0)
-      assert.deepStrictEqual(
-        calls.map(({ maxTokens = null, prompt, stop }) => ({ ob_length: prompt.length, max_tokens: maxTokens, stop })),
-        recorded.expect.policy_calls.map(({ max_tokens, ob_length, stop }) => ({ ob_length, max_tokens, stop }))
-      )
-    }))
+          recorded.expect.policy_calls.map(({ max_tokens, ob_length, stop }) => ({ ob_length, max_tokens, stop }))
+        )
+      })
+  )
 
   const refused: Readonly<Record<string, string>> = {
     "W15: max_tool_calls is configured but the env cannot enforce it (upstream only warns)":
@@ -151,39 +158,42 @@ describe("one episode", () => {
     }
   }
 
-  it.effect.each(Recorded.problemEnvs)("$id: one question", (recorded) =>
-    Effect.gen(function*() {
-      const { env } = recorded.input
-      const { policy } = answering(recorded.input.policy)
-      const problem = ProblemEnv.make({
-        model: { renderer: renderer(recorded) },
-        question: env.question,
-        referenceAnswer: "",
-        checkAnswer: () => env.answer_is_correct,
-        checkFormat: () => env.format_is_valid,
-        formatCoef: env.format_coef,
-        requireStopSequence: env.require_stop_sequence_for_format
+  it.effect.each(Recorded.problemEnvs)(
+    "$id: has the recorded reward of one question",
+    (recorded) =>
+      Effect.gen(function*() {
+        const { env } = recorded.input
+        const { policy } = answering(recorded.input.policy)
+        const problem = ProblemEnv.make({
+          model: { renderer: renderer(recorded) },
+          question: env.question,
+          referenceAnswer: "",
+          checkAnswer: () => env.answer_is_correct,
+          checkFormat: () => env.format_is_valid,
+          formatCoef: env.format_coef,
+          requireStopSequence: env.require_stop_sequence_for_format
+        })
+        const limits = Recorded.limits(recorded.input.limits)
+        const trajectory = yield* Rollout.episode(problem, policy, key, { limits })
+        const [expected] = recorded.expect.transitions
+        if (recorded.expect.policy_calls.length === 0) {
+          assert.deepStrictEqual(trajectory.transitions, [])
+          assert.strictEqual(trajectory.stepReward, expected?.reward)
+          return assert.strictEqual(Option.getOrNull(trajectory.stopReason), recorded.expect.stop_reason)
+        }
+        assert.strictEqual(trajectory.transitions.length, 1)
+        assert.strictEqual(trajectory.transitions[0]?.observation.length, expected?.ob_length)
+        assert.closeTo(trajectory.stepReward, expected?.reward ?? NaN, 1e-12)
+        assert.deepStrictEqual(trajectory.transitions[0]?.metrics, {
+          format: EnvMetric.rate(expected?.metrics["format"] === 1),
+          correct: EnvMetric.rate(expected?.metrics["correct"] === 1)
+        })
+        const isCut = recorded.input.policy[0]?.stop_reason === "length"
+        assert.deepStrictEqual(
+          trajectory.stopReason,
+          Option.some(isCut ? "max_tokens" : "completed"),
+          "where none was recorded, the reason is said"
+        )
       })
-      const limits = Recorded.limits(recorded.input.limits)
-      const trajectory = yield* Rollout.episode(problem, policy, key, { limits })
-      const [expected] = recorded.expect.transitions
-      if (recorded.expect.policy_calls.length === 0) {
-        assert.deepStrictEqual(trajectory.transitions, [])
-        assert.strictEqual(trajectory.stepReward, expected?.reward)
-        return assert.strictEqual(Option.getOrNull(trajectory.stopReason), recorded.expect.stop_reason)
-      }
-      assert.strictEqual(trajectory.transitions.length, 1)
-      assert.strictEqual(trajectory.transitions[0]?.observation.length, expected?.ob_length)
-      assert.closeTo(trajectory.stepReward, expected?.reward ?? NaN, 1e-12)
-      assert.deepStrictEqual(trajectory.transitions[0]?.metrics, {
-        format: EnvMetric.rate(expected?.metrics["format"] === 1),
-        correct: EnvMetric.rate(expected?.metrics["correct"] === 1)
-      })
-      const isCut = recorded.input.policy[0]?.stop_reason === "length"
-      assert.deepStrictEqual(
-        trajectory.stopReason,
-        Option.some(isCut ? "max_tokens" : "completed"),
-        "where none was recorded, the reason is said"
-      )
-    }))
+  )
 })

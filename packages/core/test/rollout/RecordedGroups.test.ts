@@ -159,7 +159,7 @@ describe("a group with a strategy", () => {
       assert.strictEqual(1 + state.retries, expect.make_envs_calls)
     }))
 
-  it.effect.each(stopped)("$id: $input.strategy.type does not", (recorded) =>
+  it.effect.each(stopped)("$id: $input.strategy.type does not finish", (recorded) =>
     Effect.gen(function*() {
       const { exit, log, state } = yield* rolled(recorded)
       const { expect, input: { strategy } } = recorded

@@ -77,7 +77,7 @@ describe("a hanging release", () => {
       assert.include(String(exit), says(1, "30s"))
     }))
 
-  it.effect("does not hide an earlier failure, even then", () =>
+  it.effect("does not hide an earlier failure, even if the policy aborts on deaths", () =>
     Effect.gen(function*() {
       const env = (member: number) =>
         member === 1 ? Scripted.env(Effect.delay(Scripted.breaks("step"), 10)) : Scripted.hanging()
@@ -134,7 +134,7 @@ describe("an acquisition that cannot be interrupted", () => {
           : Scripted.env(done(1))
     })
 
-  it.effect("is awaited no longer than its own timeout and that of a release", () =>
+  it.effect("is awaited no longer than its own timeout plus that of a release", () =>
     Effect.gen(function*() {
       const fiber = yield* Effect.forkChild(logged(acquiring(undefined, [])))
       yield* TestClock.adjust("64 seconds")
@@ -175,7 +175,7 @@ describe("an acquisition that cannot be interrupted", () => {
     }))
 })
 
-it.effect("likewise, an uninterruptible grader is awaited no longer than its timeout and that of a release", () =>
+it.effect("an uninterruptible grader is awaited no longer than its timeout plus that of a release", () =>
   Effect.gen(function*() {
     const builder = Scripted.group({
       size: 2,

@@ -240,7 +240,7 @@ describe("a release that dies", () => {
     }).pipe(Effect.provide(Logger.layer([]))))
 })
 
-it.effect("is not retried if it is caused by an interruption", () =>
+it.effect("a release that dies on an interruption does not start a retry", () =>
   Effect.gen(function*() {
     const log: Array<string> = []
     const stuck = Effect.addFinalizer(() => Effect.die(new Error("sandbox stuck")))

@@ -234,7 +234,7 @@ describe("a timeout names the part that took too long", () => {
     }))
 
   it.effect.each(["limits.turnTimeout", "graderTimeout", "releaseTimeout"])(
-    "that must be above 0: %s",
+    "is refused unless it is above 0: %s",
     (field) =>
       Effect.gen(function*() {
         const error = yield* failure(

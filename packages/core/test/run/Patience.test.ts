@@ -63,7 +63,7 @@ const withBackend = Effect.provide(Task.layer())
 const worse = [3, 2, 2.5, 2, 4]
 
 describe("a run with patience", () => {
-  it.effect("ends and is saved after this many evaluations without improvement", () =>
+  it.effect("ends and is saved after `patience` evaluations without improvement", () =>
     Effect.gen(function*() {
       const records = yield* run({ patience: 2, evaluators: [measuring("held_out", "nll", worse)] })
       assert.strictEqual(trained(records), 6)

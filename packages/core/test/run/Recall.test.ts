@@ -57,7 +57,7 @@ const story = (records: ReadonlyArray<RunRecord.RunRecord>) =>
     return [{ iteration: record.iteration, metrics }]
   })
 
-describe("a run killed after any record", () => {
+describe("a run killed after any record before its first checkpoint", () => {
   it.effect("ends like the uninterrupted run and samples each recorded group once", () =>
     Effect.gen(function*() {
       const store = yield* RunStore.RunStore
@@ -97,7 +97,7 @@ describe("a run killed after any record", () => {
       ]
     ] as const
   )(
-    "samples a group again and warns if its payload has other %s than its record",
+    "samples a group again and warns if its payload differs from its record: %s",
     ([, change, expected]) =>
       Effect.gen(function*() {
         const store = yield* RunStore.RunStore

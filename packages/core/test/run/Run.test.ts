@@ -81,16 +81,18 @@ describe("Run.stream", () => {
       )
     }).pipe(withBackend))
 
-  it.effect("submits, settles, evaluates and saves any program", () =>
+  it.effect("submits, settles, evaluates and saves a program's iterations, and records each event in the store", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(
-        Stream.unwrap(Effect.map(Task.model, (model) =>
-          Run.stream(imitate(0), { model, run: { evalEvery: 3, saveEvery: 4, evaluators: [measures] } })))
+        Stream.unwrap(
+          Effect.map(
+            Task.model,
+            (model) => Run.stream(imitate(0), { model, run: { evalEvery: 3, saveEvery: 4, evaluators: [measures] } })
+          )
+        )
       )
       assert.deepStrictEqual(
-        records.map(({ _tag }) =>
-          _tag
-        ),
+        records.map(({ _tag }) => _tag),
         [
           "Opened",
           "Evaluating",

@@ -82,7 +82,7 @@ describe("a run", () => {
     }).pipe(Effect.provide(fresh)))
 })
 
-it.effect("warns of the short batches of example and preference datasets", () =>
+it.effect("datasets of examples and preferences report their short last batch", () =>
   Effect.gen(function*() {
     const model = yield* Task.model
     const rows = Imitation.rows.slice(0, 5)

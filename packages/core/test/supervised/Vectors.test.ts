@@ -240,7 +240,7 @@ describe("supervised learning vectors", () => {
   )
 
   it.each(likelihoods)(
-    "the mean negative log-likelihood is the same, and absent where nothing has a weight: $id",
+    "the mean negative log-likelihood is the same, and absent if no token has a weight: $id",
     ({ input: { logprobs, weights }, output }) => {
       const { nll = NaN } = Nll.mean(
         Nll.sums(weights.map((row) => datum(row)), logprobs.map((row) => Float32Array.from(row)))

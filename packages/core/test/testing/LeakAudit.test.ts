@@ -4,7 +4,7 @@ import { Effect, Fiber } from "effect"
 
 const live = Effect.flatMap(LeakAudit.LeakAudit, ({ counts }) => Effect.map(counts, LeakAudit.live))
 
-it.effect("counts held resources by kind", () =>
+it.effect("LeakAudit counts held resources by kind", () =>
   Effect.gen(function*() {
     const { counts, track } = yield* LeakAudit.LeakAudit
     yield* Effect.scoped(Effect.gen(function*() {
@@ -19,7 +19,7 @@ it.effect("counts held resources by kind", () =>
     })
   }).pipe(Effect.provide(LeakAudit.LeakAudit.layer)))
 
-it.effect("is balanced after failures and interruption", () =>
+it.effect("LeakAudit has no live resources after failures and interruption", () =>
   Effect.gen(function*() {
     const { track } = yield* LeakAudit.LeakAudit
     yield* Effect.ignore(Effect.scoped(track("sandbox", Effect.fail("no room"))))
@@ -29,7 +29,7 @@ it.effect("is balanced after failures and interruption", () =>
     assert.deepStrictEqual(yield* live, {})
   }).pipe(Effect.provide(LeakAudit.LeakAudit.layer)))
 
-it.effect("counts a resource as held until its own finalizers have run", () =>
+it.effect("LeakAudit counts a resource as held until the resource's own finalizers have run", () =>
   Effect.gen(function*() {
     const { track } = yield* LeakAudit.LeakAudit
     yield* Effect.scoped(track(
@@ -39,7 +39,7 @@ it.effect("counts a resource as held until its own finalizers have run", () =>
     assert.deepStrictEqual(yield* live, {})
   }).pipe(Effect.provide(LeakAudit.LeakAudit.layer)))
 
-it.effect("counts a second release of a resource as one too many", () =>
+it.effect("LeakAudit counts a second release of a resource as one too many", () =>
   Effect.gen(function*() {
     const { hold } = yield* LeakAudit.LeakAudit
     const release = yield* hold("sandbox")
@@ -50,7 +50,7 @@ it.effect("counts a second release of a resource as one too many", () =>
     assert.deepStrictEqual(yield* live, { sandbox: -1 })
   }).pipe(Effect.provide(LeakAudit.LeakAudit.layer)))
 
-it.effect("counts running fibers", () =>
+it.effect("LeakAudit counts running fibers", () =>
   Effect.gen(function*() {
     const { fibers } = yield* LeakAudit.LeakAudit
     const inScope = yield* Effect.scoped(fibers(Effect.andThen(Effect.forkScoped(Effect.never), live)))

@@ -21,7 +21,7 @@ const trainingClient = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createLo
 const samplingClient = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createSamplingClient({ baseModel }))
 const log = Effect.flatMap(Call.CallLog, ({ calls }) => Effect.map(calls, (calls) => calls.map(Call.describe)))
 
-describe("the script", () => {
+describe("the script of ScriptedTinker", () => {
   const ask = { prompt, params: { maxTokens: 5, seed: 7 } }
 
   it.effect("is followed in order, and a request after its end is a defect", () =>
@@ -80,7 +80,7 @@ describe("the script", () => {
     }))))
 })
 
-describe("the call log", () => {
+describe("the call log of ScriptedTinker", () => {
   it.effect("has one readable line per call, with training calls in submission order", () =>
     Effect.gen(function*() {
       const training = yield* trainingClient
@@ -192,7 +192,7 @@ describe("a scripted fault", () => {
     }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.every("Forward", Fault.slow("1 minute"))] }))))
 })
 
-it.effect("counts open clients", () =>
+it.effect("ScriptedTinker counts its open clients in the LeakAudit", () =>
   Effect.gen(function*() {
     const audit = yield* LeakAudit.LeakAudit
     const live = Effect.map(audit.counts, LeakAudit.live)

@@ -46,7 +46,7 @@ it.effect("the scripted backend's model learns rewarded answers by policy gradie
     assert.isAbove(ratesS.at(-1) ?? NaN, 0.9)
   }).pipe(Effect.provide(layer)))
 
-describe("its gradient is that of", () => {
+describe("the toy model descends the gradient of", () => {
   const modelInput = ModelInput.fromTokens(letters)
   const policy = Datum.policyTokens(modelInput, {
     targetTokens: letters,

@@ -26,7 +26,7 @@ import * as RequestAdmission from "./RequestAdmission.ts"
 export type { Lane } from "./PermitQueue.ts"
 export type { State } from "./RequestAdmission.ts"
 
-/** Names of the limiter's metrics; `waiting` has an attribute `lane`. */
+/** The limiter's metrics. `waiting` has one value per lane, with the attribute `lane`. */
 export const metrics = {
   permits: Metric.gauge("effect_rl_sampling_permits"),
   inUse: Metric.gauge("effect_rl_sampling_in_use"),
@@ -53,10 +53,10 @@ export const AdaptiveLimiter = Context.Reference<AdaptiveLimiter | undefined>(
 export const limit = (client: SamplingClient, lane: PermitQueue.Lane): Effect.Effect<SamplingClient> =>
   Effect.map(AdaptiveLimiter, (limiter) => limiter === undefined ? client : limiter.sampling(client, lane))
 
-/** How often a request is sent again after the backend rejected it. */
+/** Maximum number of times that a request is sent again after the backend rejected it. */
 const mostRejections = 10
 
-/** A request as the limiter sees it: the number of sequences, and the tokens of the longest one. */
+/** A request as the limiter sees it: its lane, one permit per sequence, the request itself, and how to count an answer's tokens. */
 interface Call<A> {
   readonly lane: PermitQueue.Lane
   readonly permits: number
@@ -106,9 +106,9 @@ const turn = ({ admitted }: PermitQueue.Waiter) =>
 /**
  * Creates a limiter that works until the scope closes. Each sequence being sampled takes one permit. The number of permits follows the
  * backend: it grows while requests wait, and shrinks if the backend answers `RateLimited` or becomes slower without more throughput. A
- * rejected request is sent again at the time that the backend gave; after two rejections in a row, all requests wait until then. After five
- * requests in a row failed as `Unavailable`, a single request probes whether the backend is up; if the probe fails, the requests that wait
- * for it fail too.
+ * rejected request is sent again at the time that the backend gave, at most ten times; after two rejections in a row, all requests wait
+ * until then. After five requests in a row failed as `Unavailable`, all requests wait, and after a pause a single one probes whether the
+ * backend is up; if the probe fails, all waiting requests fail too.
  */
 export const make: Effect.Effect<AdaptiveLimiter, never, Scope.Scope> = Effect.gen(function*() {
   const scope = yield* Effect.scope

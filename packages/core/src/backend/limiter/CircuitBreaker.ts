@@ -21,7 +21,7 @@ export interface CircuitBreaker {
 
 /**
  * A breaker that opens after five requests in a row found the backend unavailable. It stays open for one second at first, and twice as long
- * after each failed probe.
+ * after each failed probe, up to 30 seconds.
  */
 export const make = (): CircuitBreaker => {
   let phase: Phase = "closed"

@@ -5,7 +5,7 @@ export interface Sent {
   readonly at: number
   /** Permits in use, including those of this request. */
   readonly load: number
-  /** The number of decreases before the request was sent. Its outcome says nothing about a later limit. */
+  /** The number of decreases before the request was sent. The request's outcome says nothing about the limit after a later decrease. */
   readonly epoch: number
   /** Whether the limit kept more requests from being sent. */
   readonly isLimited: boolean
@@ -16,7 +16,7 @@ export interface Congestion {
   readonly epoch: () => number
   /** Records an answer. `tokens` is the length of the longest sequence, which determines the time. */
   readonly answered: (sent: Sent, permits: number, millis: number, tokens: number) => void
-  /** Records a rejection. True if no request has succeeded since the last decrease. */
+  /** Records a rejection. True if the request was sent after the last decrease and no request sent since then has been answered. */
   readonly rejected: (sent: Sent) => boolean
 }
 

@@ -50,7 +50,8 @@ const first = ({ again, fresh }: LaneQueue): Waiter | undefined => {
 }
 
 /**
- * Stride scheduling: the lane that has received the least of its share goes next. A lane is not compensated for time in which it was empty.
+ * A queue with stride scheduling: the next request comes from the lane that has received the fewest permits relative to its share. A lane
+ * is not compensated for the time in which it was empty.
  */
 export const make = (): PermitQueue => {
   const queues: Record<Lane, LaneQueue> = { judge: emptyLane(), evaluation: emptyLane(), training: emptyLane() }

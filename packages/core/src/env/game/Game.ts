@@ -41,7 +41,7 @@ export interface Ending {
   readonly rewards: ReadonlyArray<number>
 }
 
-/** A game being played. */
+/** A game being played: its current state and, once it is over, its ending. */
 export interface Match<State> {
   readonly game: Game<State>
   readonly state: State
@@ -72,7 +72,7 @@ const end = <State>(match: Match<State>, by: Ending["by"], player: number, rewar
   }
 })
 
-/** The match after the player's move. A finished match does not change. */
+/** The match after the player's move. An illegal move ends the match. A finished match does not change. */
 export const play = <State>(match: Match<State>, player: number, said: string): Match<State> => {
   if (match.ending !== undefined) return match
   const state = match.game.move(match.state, said)
@@ -81,7 +81,7 @@ export const play = <State>(match: Match<State>, player: number, said: string): 
     : settled({ ...match, state })
 }
 
-/** The match after a player left. No player wins or loses. */
+/** The match after a player left: it ends with a reward of 0 for every player. A finished match does not change. */
 export const depart = <State>(match: Match<State>, player: number): Match<State> =>
   match.ending === undefined ? end(match, "departure", player, 0) : match
 

@@ -4,7 +4,7 @@ import * as EnvMetric from "../../records/EnvMetric.ts"
 import type * as Env from "../Env.ts"
 import type { Ending, Match } from "./Game.ts"
 
-/** An ending has no stop reason if a player left. */
+/** The stop reason of an ending: `completed`, or none if a player left. */
 const stopReason = ({ by }: Ending) => by === "departure" ? {} : { stopReason: "completed" } as const
 
 /** The last step of a player whose last message was `said`. */

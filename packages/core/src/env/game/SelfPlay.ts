@@ -16,7 +16,7 @@ export interface Options<State> {
   readonly key: string
   readonly model: Pick<ChatModel, "renderer">
   readonly game: Game.Game<State>
-  /** Default `["self_play"]`. */
+  /** Tags of the group. Default: `["self_play"]`. */
   readonly tags?: ReadonlyArray<string>
 }
 

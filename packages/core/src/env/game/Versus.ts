@@ -1,4 +1,4 @@
-/** The policy plays one side of a game, opponents play the other sides. */
+/** The policy plays one side of a game; an opponent plays all other sides. */
 import * as Effect from "effect/Effect"
 import type { ChatModel } from "../../catalog/ChatModel.ts"
 import * as Message from "../../chat/Message.ts"
@@ -11,7 +11,7 @@ import * as MessageEnv from "../message/MessageEnv.ts"
 import * as Game from "./Game.ts"
 import * as GameEnding from "./GameEnding.ts"
 
-/** A game, the opponents, and the size of the group. */
+/** A game, the opponent, and the size of the group. */
 export interface Options<State, E, R> {
   readonly key: string
   /** The number of matches, one per member. */
@@ -21,7 +21,7 @@ export interface Options<State, E, R> {
   /** The side that each member plays. Default: the member's index modulo the number of players. */
   readonly player?: (member: number) => number
   readonly opponent: MessagePolicy<E, R>
-  /** Default `["versus"]`. */
+  /** Tags of the group. Default: `["versus"]`. */
   readonly tags?: ReadonlyArray<string>
 }
 
@@ -82,7 +82,7 @@ const acquire = <State, E, R>({ game, model, opponent }: Options<State, E, R>, p
   })
 
 /**
- * Matches against another policy, such as an earlier checkpoint or a stronger model. Each member plays its own match. If an opponent makes
+ * Matches against another policy, such as an earlier checkpoint or a stronger model. Each member plays its own match. If the opponent makes
  * an illegal move, the match ends and the member neither wins nor loses.
  *
  * @example

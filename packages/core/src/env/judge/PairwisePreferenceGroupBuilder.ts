@@ -21,7 +21,7 @@ export interface Options<E, R> {
   readonly model: Pick<ChatModel, "renderer">
   readonly messages: ReadonlyArray<Message.Message>
   readonly preferenceModel: PreferenceModel<E, R>
-  /** Default: "all_pairs_both_ways". */
+  /** Whether each pair is compared in both orders. Default: "all_pairs_both_ways". */
   readonly pattern?: Tournament.Pattern
   /** Members are only compared within subgroups of this size, so the number of comparisons grows linearly with the group. Default: 4. */
   readonly matchupGroupSize?: number
@@ -29,7 +29,7 @@ export interface Options<E, R> {
   readonly prepare?: (text: string) => string
   /** Number of concurrent comparisons. Default: `Judge.defaultConcurrency`. */
   readonly concurrency?: number
-  /** Default `["pair_pref"]`. */
+  /** Tags of the group. Default: `["pair_pref"]`. */
   readonly tags?: ReadonlyArray<string>
 }
 
@@ -67,9 +67,9 @@ const grade = Effect.fnUntraced(function*<E, R>(
 })
 
 /**
- * A member's reward is its wins minus its losses, less 1 if its answer did not end at the renderer's own stop. Comparisons run
- * concurrently; if one fails, the group's grading fails. Opening the group fails with `InvalidOption` if `matchupGroupSize` or
- * `concurrency` is not an integer ≥ 1.
+ * A member's reward is its wins minus its losses, divided by the number of its comparisons, less 1 if its answer did not end at the
+ * renderer's own stop. Comparisons run concurrently; if one fails, the group's grading fails. Opening the group fails with `InvalidOption`
+ * if `matchupGroupSize` or `concurrency` is not an integer ≥ 1.
  *
  * @example
  * const group = PairwisePreferenceGroupBuilder.make({

@@ -28,7 +28,7 @@ export interface Options<E, R> {
   readonly formatCoef?: number
   /** Number of concurrent verdicts. Default: `Judge.defaultConcurrency`. */
   readonly concurrency?: number
-  /** Default `["rubric"]`. */
+  /** Tags of the group. Default: `["rubric"]`. */
   readonly tags?: ReadonlyArray<string>
 }
 

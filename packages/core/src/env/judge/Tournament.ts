@@ -30,7 +30,10 @@ export const matchups = (members: number, pattern: Pattern, groupSize: number): 
   )
 }
 
-/** Wins minus losses of each member; 0 for a member without matchups. `scores[k]` is 1 if `b` won matchup `k`, and −1 if `a` did. */
+/**
+ * Wins minus losses of each member, divided by the number of its matchups; 0 for a member without matchups. `scores[k]` is the score of
+ * matchup `k`, from −1 (`a` won) to 1 (`b` won).
+ */
 export const winsMinusLosses = (
   members: number,
   played: ReadonlyArray<Matchup>,

@@ -61,9 +61,10 @@ const afterResponse = Effect.fnUntraced(function*(renderer: Renderer, turn: Turn
 })
 
 /**
- * The next prompt. If the renderer has the extension property and the conversation only grew, the prompt begins with the previous prompt
- * and the sampled tokens. The sampled tokens are kept even if parsing and rendering the response again would give other tokens; only what
- * follows them is rendered. In all other cases the conversation is rendered again and the prompt is marked as a branch.
+ * The next prompt. If the rendered conversation begins with the previous prompt and the sampled tokens, it is the next prompt. Otherwise,
+ * if the renderer has the extension property, the conversation only grew and the rendered end of the response is found, the prompt consists
+ * of the previous prompt, the sampled tokens and the rendered tokens after the response. So the sampled tokens are kept even if parsing and
+ * rendering the response again would give other tokens. In all other cases the rendered conversation is marked as a branch.
  */
 export const next = Effect.fnUntraced(function*(
   renderer: Renderer,

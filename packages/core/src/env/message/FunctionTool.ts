@@ -59,7 +59,7 @@ export type Options<P, E, R, F extends E = never> = Parameters<P> & {
   readonly handler: (parameters: P) => Effect.Effect<string | Answer, E, R>
   /** Time limit of the handler. A call that takes longer is answered with an error. Default: unlimited. */
   readonly timeout?: Duration.Input
-  /** Selects failures that must not become an answer, such as a lost sandbox. They fail the attempt. */
+  /** Selects failures that fail the attempt instead of becoming an answer, such as a lost sandbox. Default: none. */
   readonly isFatal?: (error: E) => error is F
 }
 
@@ -80,7 +80,7 @@ const decodeEffect = <P>(parameters: Schema.Codec<P, unknown>): Decode<P> => {
 
 const keyOf = (part: PropertyKey | StandardSchemaV1.PathSegment) => typeof part === "object" ? part.key : part
 
-/** Formats a Standard Schema issue as Effect formats its own. */
+/** Formats a Standard Schema issue as Effect formats schema issues. */
 const issueText = ({ message, path = [] }: StandardSchemaV1.Issue) =>
   path.length === 0 ? message : `${message}\n  at ${path.map((part) => JSON.stringify([String(keyOf(part))])).join("")}`
 
@@ -161,7 +161,8 @@ const describe = <P>({ jsonSchema, parameters }: Parameters<P>): Schema.JsonObje
 
 /**
  * A tool made from a schema of any library and a function. The policy gets `{"error": …}` as the answer and continues if the arguments are
- * not JSON or do not match the schema, or if the handler fails, dies or takes too long.
+ * not JSON or do not match the schema, or if the handler fails, dies or takes too long; failures that `isFatal` selects fail the call.
+ * Throws a `TypeError` if neither the options nor the schema's library provide a JSON schema.
  *
  * @example
  * const add = FunctionTool.make({

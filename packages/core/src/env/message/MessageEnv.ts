@@ -90,7 +90,7 @@ const initial = Effect.fnUntraced(function*<E, R>(
   return { _tag: "Overflow", reward: overflowReward(self), logs: { overflow } }
 })
 
-/** Handles a response that was cut at its token limit. */
+/** Handles a response that was cut at its token limit: continues if `onLength` says so, otherwise ends the episode. */
 const truncated = Effect.fnUntraced(function*<E, R>(
   self: Playing<E, R>,
   { tokens }: Env.Action
@@ -179,7 +179,7 @@ const step = Effect.fnUntraced(function*<E, R>(
   return yield* goOn(self, reported, messages, stop)
 })
 
-/** Handles one action. A step after the episode's end is a defect, unless the conversation was shown again. */
+/** Handles one action. A step after the episode's end is a defect, unless `inject` has continued the episode. */
 const stepOnce = <E, R>(self: Playing<E, R>, action: Env.Action) =>
   Effect.suspend(() =>
     self.isOver
@@ -219,8 +219,8 @@ const optional = <E, R>(self: Playing<E, R>): Partial<Env.Env<E | Renderer.Rende
  * Turns a message environment into a token environment. It renders the conversation with the model's renderer, parses the responses, and
  * keeps the sampled tokens unchanged (see `Continuation.next`). A response that is cut at its token limit ends the episode or becomes part
  * of the conversation. For a response that cannot be parsed, the episode ends, the conversation is shown again, or the policy gets an
- * answer, depending on the options. A prompt that no longer fits ends the episode with `contextOverflowReward` instead of the step's
- * reward; a first prompt that does not fit is an `Overflow`.
+ * answer, depending on the options. Fails with `InvalidOption` if an option is invalid. A prompt that no longer fits ends the episode with
+ * `contextOverflowReward` instead of the step's reward; a first prompt that does not fit is an `Overflow`.
  *
  * @see tinker-cookbook `EnvFromMessageEnv`
  */

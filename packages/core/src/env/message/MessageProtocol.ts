@@ -37,14 +37,17 @@ export type Step = Continue | Env.Done
 export interface MessageEnv<out E = never, out R = never> {
   readonly initialMessages: Effect.Effect<Conversation, E, R>
   readonly step: (message: Message.Message, turn: Turn) => Effect.Effect<Step, E, R>
-  /** Adds a response that was cut at its token limit to the conversation and continues. */
+  /** Adds a response that was cut at its token limit to the conversation, and returns the conversation with which the episode continues. */
   readonly observeTruncated?: (message: Message.Message) => Effect.Effect<Conversation, E, R>
-  /** Adds a response whose tool calls cannot be parsed, and the answer to it, if any; `undefined` if no turn is left. */
+  /**
+   * Adds a response whose tool calls cannot be parsed, and the answer to it, if any. Returns the conversation with which the episode
+   * continues; `undefined` if no turn is left.
+   */
   readonly correct?: (
     message: Message.Message,
     correction: Message.Message | undefined
   ) => Effect.Effect<Conversation | undefined, E, R>
-  /** Adds messages from outside the conversation, such as those of a hook. */
+  /** Adds messages from outside the conversation, such as a hook's, and returns the whole conversation. */
   readonly addMessages?: (messages: Conversation) => Effect.Effect<Conversation, E, R>
   /** Whether the environment reports its tool calls and makes no more than `toolCallsLeft`. */
   readonly countsToolCalls?: boolean
@@ -52,7 +55,7 @@ export interface MessageEnv<out E = never, out R = never> {
   readonly task?: Env.Task
   /** The environment's own limits. The tighter of these and the caller's limits apply. */
   readonly limits?: Limits
-  /** Called when the episode is over, however it ends. */
+  /** Runs when the episode is over, however it ends. */
   readonly leave?: Effect.Effect<void>
 }
 

@@ -13,15 +13,15 @@ import * as Check from "../../settings/Check.ts"
  * @see tinker-cookbook `ParseErrorPolicy`
  */
 export interface ParseErrorPolicy {
-  /** Maximum number of answered responses in a row. Default: 0. */
+  /** Maximum number of responses in a row that are answered with `retryMessage`. Default: 0. */
   readonly maxConsecutive?: number
-  /** Text of the answer. `{details}` in it is replaced with the description of the error. */
+  /** Text of the answer. It must contain `{details}`, which is replaced with the error's description. Default: `defaultRetryMessage`. */
   readonly retryMessage?: string
   /** Subtracted from the reward for each answered turn. Default: 0. */
   readonly penaltyPerError?: number
-  /** Reward of the turn that ends the episode. Default: 0. */
+  /** Reward of the turn that ends the episode because its response cannot be parsed. Default: 0. */
   readonly terminalReward?: number
-  /** Keep the tokens of these turns out of training. Default: false. */
+  /** Whether turns whose response cannot be parsed are kept out of training. Default: false. */
   readonly maskErrorTurns?: boolean
 }
 

@@ -59,7 +59,7 @@ export const skipsGrading = (self: TerminationReward, trajectories: ReadonlyArra
     Option.contains(trajectory.stopReason, "rollout_timeout") && endedAt(self, trajectory)
   )
 
-/** The member's group reward after clamping. The metric `zero_reward_on_limit` says whether it was clamped. */
+/** The member's group reward, lowered if the total must become 0. The metric `zero_reward_on_limit` is added if it was lowered. */
 export const apply = (self: TerminationReward, trajectory: Trajectory, given: GroupReward): GroupReward =>
   self.zeroRewardOnLimit === true && endedAt(self, trajectory) && trajectory.stepReward + given.reward > 0
     ? {

@@ -14,15 +14,21 @@ import type * as FunctionTool from "./FunctionTool.ts"
 import * as MessageEnv from "./MessageEnv.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 
-/** The task-independent settings of an environment with tools. The default of `failedParseReward` is −0.1. */
+/**
+ * The task-independent settings of an environment with tools. The default of `failedParseReward` is −0.1. The default of `onLength` is
+ * "continue" if `limits` has a limit on tokens, otherwise "stop".
+ */
 export interface Settings extends MessageEnv.Settings {
   /** Number of turns after which the episode ends and is graded. Default: `limits.maxTurns`, or 5. */
   readonly maxTurns?: number
-  /** Limit on the tool calls of all turns together. If a message asks for more, the calls up to the limit are made and the episode ends. */
+  /**
+   * Limit on the tool calls of all turns together. If a message asks for more, the calls up to the limit are made and the episode ends.
+   * Default: no limit.
+   */
   readonly maxToolCalls?: number
   /** Whether the calls of a message run in parallel or one by one. Answers keep the order of the calls. Default: "parallel". */
   readonly execution?: ToolCalls.Execution
-  /** Other rollout limits. */
+  /** Other limits of the episode. Default: none. */
   readonly limits?: Limits.Limits
   /** The messages that the grader gets: all, or only those after the first prompt. Default: "all". */
   readonly graded?: "all" | "new"
@@ -94,7 +100,7 @@ const step = Effect.fnUntraced(function*<E, R>(
   return { ...reported, _tag: "Done", stopReason, ...graded, metrics: EnvMetric.merge(answered.metrics, metrics) }
 })
 
-/** The stop reason of a turn: the first that applies, in this order. */
+/** The stop reason of a turn: the first that applies, in this order; undefined if the episode continues. */
 const stopReasonOf = <E, R>(
   { maxTurns, turns }: Talk<E, R>,
   asked: number,

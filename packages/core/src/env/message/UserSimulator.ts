@@ -1,4 +1,4 @@
-/** A conversation with a user who is simulated by a model. */
+/** A conversation with a user whom a model simulates. */
 import * as Effect from "effect/Effect"
 import * as Message from "../../chat/Message.ts"
 import type { MessagePolicy } from "../../policy/MessagePolicy.ts"

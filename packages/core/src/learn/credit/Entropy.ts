@@ -24,7 +24,8 @@ const surprise = (logprobs: Float32Array) => logprobs.map((logprob) => -logprob)
  * entropy, the mean of −log q over all trained tokens (Skywork-OR1, arXiv:2505.22312). Its gradient is that of the entropy. α starts at 0,
  * grows by `step` after each iteration with an entropy below the target, and shrinks by `step` after the others, but not below 0. The bonus
  * applies only in iterations below the target. Groups that the other credit finds constant get only the bonus. The metric
- * `entropy_coefficient` is the iteration's α. The coefficient is part of the credit's memory, so a resumed run continues exactly.
+ * `entropy_coefficient` is the α that was applied, 0 in iterations without the bonus. α is part of the credit's memory, so a resumed run
+ * continues exactly.
  *
  * @example
  * const credit = Credit.adaptiveEntropy({ target: 0.2 })(Credit.groupRelative(Advantage.centered))

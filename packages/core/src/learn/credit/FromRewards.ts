@@ -47,9 +47,12 @@ export interface Assigned {
 export interface Traits {
   /** Set if a group's credit does not depend on the other groups, so groups may be credited as they finish. */
   readonly isByGroup?: true
-  /** Models that the credit asks for prompt log-probabilities. A run that starts with a model that has none fails. */
+  /** Models that the credit asks for prompt log-probabilities. A run fails at its start if the capabilities of one exclude them. */
   readonly readers?: ReadonlyArray<SamplingClient>
-  /** Metrics that the credit compares instead of the reward. A run fails if no attempt in its first iteration reports one of them. */
+  /**
+   * Metrics that the credit compares instead of the reward. A run fails if no attempt in its first iteration reports one of them, unless
+   * all attempts failed or were cut short.
+   */
   readonly components?: ReadonlyArray<string>
   /** Checks of the credit's options, which a run performs before it starts. */
   readonly checks?: ReadonlyArray<Check.Check>
@@ -143,8 +146,8 @@ const zero = Advantage.make("zero", ({ group }) => new Float32Array(group.member
 export const uncredited = (results: ReadonlyArray<GroupResult.GroupResult>) => credited(results, "tokens", zero)
 
 /**
- * Adds the constant groups as datums with advantages of 0, so per-token terms apply to them as well. Failed members and skipped or
- * quarantined groups are not included.
+ * Gives constant groups datums with advantages of 0, so per-token terms apply to them as well. Failed members get no datums. All other
+ * groups, also skipped and quarantined ones, stay as they are.
  */
 export const withConstant = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<GroupCredit> =>
   groups.flatMap((group) => group.verdict === "constant" ? uncredited([group.result]) : [group])
@@ -164,8 +167,9 @@ export const everyGroup: Credit = {
 }
 
 /**
- * Credit relative to the group, computed by an advantage estimator. A group whose rewards are all equal, or whose advantages are all 0,
- * says nothing about which tokens were better and gives no datums. An iteration without an informative group takes no optimizer step.
+ * Credit relative to the group, computed by an advantage estimator. A group whose advantages are all 0 gives no datums, nor does a group
+ * whose rewards are all equal, unless the estimator has the source `tokens`. An iteration without an informative group takes no optimizer
+ * step.
  *
  * @example
  * const credit = Credit.groupRelative(Advantage.leaveOneOut)
@@ -214,7 +218,7 @@ const seat: Role = ({ tags }, member) => [...tags, member].join("/")
 
 const Baselines = Schema.Record(Schema.String, Schema.Finite)
 
-/** All advantages in the order of groups and members, and the baselines after them. */
+/** The advantages of each group's members by group id, and the baselines after all groups. */
 const compared = (
   results: ReadonlyArray<GroupResult.GroupResult>,
   before: typeof Baselines.Type,
@@ -243,6 +247,7 @@ const compared = (
  * Aᵢ = rᵢ − b, where b is the moving average of the rewards of the member's role over the run (RAE of SPIRAL, arXiv:2506.24119). b starts
  * at 0, and a member's reward is added to it after the member's own advantage is computed. For games whose sides have different chances, so
  * the members of a group cannot be compared with each other. The averages are the credit's memory, so a resumed run continues exactly.
+ * Fails with `InvalidOption` if `decay` is not at least 0 and below 1.
  *
  * @see prime-rl `RAEAlgorithm`
  */

@@ -44,7 +44,7 @@ const firstPrompt = ({ members }: GroupResult.Group, { origin }: TrainingData.Tr
     onSome: ({ transitions }) => transitions[0]?.observation ?? ModelInput.empty
   })
 
-/** Replaces the prompt of a datum: the other prompt, followed by everything that the member read and wrote after its own. */
+/** Replaces the prompt of a datum: the other prompt, followed by everything that the member read and wrote after its first prompt. */
 const behind = (prompt: ModelInput.ModelInput, group: GroupResult.Group, datum: TrainingData.TrainingDatum) => {
   const rest = ModelInput.after(read(datum), firstPrompt(group, datum))
   return rest === undefined
@@ -74,7 +74,7 @@ export interface Gaps {
   readonly truncated: number
 }
 
-/** Each datum with the sequence that the other weights read: its own, or its answer after another prompt. */
+/** Each datum with the sequence that the other weights read: the datum's own, or the datum with another prompt. */
 const sequences = Effect.fnUntraced(function*<E, R>(
   { data, result }: GroupCredit,
   prompt: OtherPrompt<E, R> | undefined
@@ -199,12 +199,13 @@ export interface DistillOptions<out E = never, out R = never> extends Partial<Pu
 const contextBehindPrompt = 32_768
 
 /**
- * On-policy distillation (arXiv:2306.13649): A[t] = c·(log p[t] − log q[t]), where p is the teacher and q the sampler, the negative reverse
- * KL divergence per token. It trains on every group that has members, whatever its rewards, unless all its advantages are 0. The teacher
- * must have the student's tokenizer. With a separate `prompt` it is prompt distillation; if the teacher is the student's base model as
- * well, self-distillation. If the teacher has no prompt log-probabilities, the run fails as `Unsupported` before it samples anything.
- * Metrics: `teacher_kl` is the mean of log q − log p, `teacher_truncated` the share of the datums whose end the teacher did not read, and
- * `teacher_forbidden` the share of the trained tokens that the teacher forbids or finds less likely than e⁻⁵⁰, which count as −50 nats.
+ * On-policy distillation (arXiv:2306.13649): A[t] = c·(log p[t] − log q[t]), where p is the teacher, q the sampler and c the `coefficient`
+ * (default 1): the negative reverse KL divergence per token. It trains on every group that has members, whatever its rewards, unless all
+ * its advantages are 0. The teacher must have the student's tokenizer. With a separate `prompt` it is prompt distillation; if the teacher
+ * is also the student's base model, self-distillation. If the teacher's capabilities exclude prompt log-probabilities, the run fails as
+ * `Unsupported` before it samples anything. Metrics: `teacher_kl` is the mean of log q − log p, `teacher_truncated` the share of the datums
+ * whose end the teacher did not read, and `teacher_forbidden` the share of the trained tokens that the teacher forbids or finds less likely
+ * than e⁻⁵⁰, which count as −50 nats.
  *
  * @see tinker-cookbook `distillation.train_on_policy`, `distillation.sdft`
  */
@@ -254,7 +255,7 @@ export const distill = <E = never, R = never>(
  * sampler, p the reference, and the mean is over all trained tokens of the batch. With a discount, a token is also charged for the tokens
  * after it in its datum. Positions that are not trained on keep advantage 0. Groups that the other credit finds constant, such as solved
  * ones, get only the penalty, so the policy stays close to the reference there as well; a group whose advantages are all 0 is not trained
- * on. If the reference has no prompt log-probabilities, the run fails as `Unsupported` before it samples anything. Metrics:
+ * on. If the reference's capabilities exclude prompt log-probabilities, the run fails as `Unsupported` before it samples. Metrics:
  * `kl_policy_base` is mean(d), and `kl_forbidden` the share of the trained tokens that the reference forbids or finds less likely than
  * e⁻⁵⁰, which count as −50 nats.
  *

@@ -12,7 +12,7 @@ export interface Unary {
 /** ∂output/∂operand for one element. */
 export type Slope = (x: number, y: number, output: number) => number
 
-/** A function of two elements, with the derivative by each. */
+/** A function of two elements, and its derivatives with respect to both. Without slopes, no gradient passes through the function. */
 export interface Binary {
   readonly arity: 2
   readonly f: (x: number, y: number) => number

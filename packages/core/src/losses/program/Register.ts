@@ -42,7 +42,7 @@ export const make = (extent: Extent, isTracked = false, constant?: number): Regi
 
 const countOf = ({ extent }: Register, { data, tokens }: Layout): number => extent === "token" ? tokens : data
 
-/** Clears the slopes and makes room for the data, half as much again as needed. */
+/** Clears the slopes. Arrays that are too short for the data are replaced by arrays of 1.5 times the needed length. */
 export const prepare = (register: Register, layout: Layout): void => {
   const count = countOf(register, layout)
   if (register.values.length < count) {

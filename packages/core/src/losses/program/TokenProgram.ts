@@ -6,7 +6,7 @@ import type { LossGraph, Node } from "../LossGraph.ts"
 import * as Pointwise from "./Pointwise.ts"
 import * as Register from "./Register.ts"
 
-/** The node of a graph that cannot be compiled, and the reason. */
+/** The node that cannot be compiled or the input that cannot be evaluated, and the reason. */
 export class Incomputable extends Error {
   readonly node: string
   readonly detail: string
@@ -49,7 +49,7 @@ interface Building {
   readonly constants: Array<Register>
   readonly instructions: Array<Register.Instruction>
   readonly spreads: Map<Register, Register>
-  /** For each value, an input such that the value is 0 and passes no gradient on wherever the input is 0. */
+  /** An input for some values. At tokens at which the input is 0, the value is 0 and passes no gradient on. */
   readonly zeros: Map<Register, Register>
   /** The input that marks the tokens of each sum; undefined for a sum over all tokens. */
   readonly counting: Set<Register | undefined>
@@ -97,7 +97,7 @@ const binary = (building: Building, x: Operand, y: Operand, pointwise: Pointwise
   return add(building, Register.binary(extended(building, x, extent), extended(building, y, extent), pointwise))
 }
 
-/** Operations that are not elementwise. The result is undefined if programs do not support the way in which the operation is used. */
+/** An operation that is not elementwise. The result is undefined if programs do not support the operation with these operands. */
 type Special = (building: Building, operands: ReadonlyArray<Operand>, named: Node["kwargs"]) => Register | undefined
 
 const isAlone = (operands: ReadonlyArray<Operand>, named: Node["kwargs"], count: number) =>
@@ -115,7 +115,7 @@ const detach: Special = (building, operands, named) => {
   return isAlone(operands, named, 1) && typeof x === "object" ? add(building, Register.detach(x)) : undefined
 }
 
-/** Records that `output` is 0 wherever `from` is. */
+/** Records that `output` is 0 at tokens at which `from` is 0. */
 const keepZeros = ({ zeros }: Building, from: Operand, output: Register) => {
   const input = typeof from === "object" ? zeros.get(from) : undefined
   if (input !== undefined) zeros.set(output, input)

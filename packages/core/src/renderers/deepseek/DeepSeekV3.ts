@@ -87,7 +87,7 @@ const callsMarkup = (calls: ReadonlyArray<Message.ToolCall>): Markup.Markup => {
   return [section[0], blocks, section[1]]
 }
 
-/** The tokens that introduce an assistant turn: none after a tool result; a closed thinking block if the turn does not think. */
+/** The text that introduces an assistant turn: none after a tool result, otherwise its mark, with `</think>` unless thinking may follow. */
 const assistantHeader = (variant: Variant, place: ChatTemplate.Place) => {
   if (followsTool(place)) return ""
   return variant.thinks && place.isLast ? assistant : `${assistant}</think>`
@@ -224,7 +224,7 @@ const make = (variant: Variant) =>
   })
 
 /**
- * A renderer whose prompt closes the thinking block; the reasoning in messages is left out.
+ * A renderer whose prompt closes the thinking block. The reasoning in messages is left out, except in messages after a tool result.
  *
  * @see tinker-cookbook `DeepSeekV3DisableThinkingRenderer`
  */
@@ -233,5 +233,5 @@ export const deepSeekV3 = make({ name: "deepseekv3", thinks: false })
 /** The same as `deepSeekV3`, under the name `deepseekv3_disable_thinking`. */
 export const deepSeekV3DisableThinking = make({ name: "deepseekv3_disable_thinking", thinks: false })
 
-/** The thinking variant. @see tinker-cookbook `DeepSeekV3ThinkingRenderer` */
+/** A renderer whose prompt opens the thinking block, except after a tool result. @see tinker-cookbook `DeepSeekV3ThinkingRenderer` */
 export const deepSeekV3Thinking = make({ name: "deepseekv3_thinking", thinks: true })

@@ -1,5 +1,5 @@
 /**
- * DeepSeek V4.1: every prompt starts with the reasoning effort, and tool calls are DSML blocks.
+ * DeepSeek V4.1: if the model thinks, every prompt starts with the reasoning effort; tool calls are DSML blocks.
  *
  * @example
  * DeepSeekV41.deepSeekV41LowReasoning(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
@@ -38,12 +38,12 @@ const controls = [
   Dsml.mark
 ]
 
-/** Tool results belong to the user turn. */
+/** Whether a message belongs to a user turn, which includes tool results. */
 const isUserTurn = (message: Message.Message | undefined) => message?.role === "user" || message?.role === "tool"
 
 const isLaterSystem = (message: Message.Message | undefined, index: number) => message?.role === "system" && index > 0
 
-/** The last turn starts after the last user message, or after a later system message. */
+/** Index of the first message of the last turn, which starts after the last user message or after a later system message. */
 const turnStart = (messages: Messages): number =>
   messages.findLastIndex((message, index) => message.role === "user" || isLaterSystem(message, index)) + 1
 
@@ -159,17 +159,17 @@ const make = (variant: Variant) =>
     })
   })
 
-/** Asks for a reasoning effort of 75. @see tinker-cookbook `DeepSeekV4_1Renderer` */
+/** A renderer that asks for a reasoning effort of 75. @see tinker-cookbook `DeepSeekV4_1Renderer` */
 export const deepSeekV41 = make({ name: "deepseekv4_1", effort: 75 })
 /** A renderer that asks for a reasoning effort of 50. */
 export const deepSeekV41LowReasoning = make({ name: "deepseekv4_1_low_reasoning", effort: 50 })
 /** A renderer that asks for the highest reasoning effort, 100. */
 export const deepSeekV41MaxReasoning = make({ name: "deepseekv4_1_max_reasoning", effort: 100 })
 
-/** Answers without thinking; the reasoning in messages is left out. */
+/** A renderer whose prompt closes the thinking block. The reasoning in messages is left out. */
 export const deepSeekV41DisableThinking = make({ name: "deepseekv4_1_disable_thinking" })
 
-/** Keeps the thinking of earlier turns. */
+/** A renderer that keeps the thinking of earlier turns and asks for a reasoning effort of 75. */
 export const deepSeekV41PreserveThinking = make({
   name: "deepseekv4_1_preserve_thinking",
   effort: 75,

@@ -77,7 +77,7 @@ const readCall = ([rawText, name = "", text = ""]: RegExpMatchArray): Result.Res
   )
 }
 
-/** The calls of a whole block; `text` is what lies between its tags. */
+/** Parses the calls of a block. `rawText` is the whole block, and `inside` the text between its tags. */
 export const readBlock = (
   rawText: string,
   inside: string
@@ -89,7 +89,7 @@ export const readBlock = (
   return found.map(readCall)
 }
 
-/** A DSML tag outside a complete block, reported as an unparsed call. */
+/** An unparsed call for an unterminated block or a DSML mark outside a block; undefined if there is neither. */
 const dangling = (text: string): UnparsedToolCall | undefined =>
   ToolCallText.unterminated(text, ...calls)
     ?? (text.includes(mark) ? { rawText: text, error: "Invalid DSML: a mark outside of a block of calls" } : undefined)

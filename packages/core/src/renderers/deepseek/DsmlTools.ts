@@ -89,7 +89,7 @@ const declare = Effect.fnUntraced(function*(renderer: string, messages: Messages
 
 const isUserTurn = (message: Message.Message | undefined) => message?.role === "user" || message?.role === "tool"
 
-/** Sorts tool results in the order of their calls; a result with an unknown id counts as that of the first call. */
+/** Sorts tool results in the order of their calls; a result with an unknown id is sorted like a result of the first call. */
 const sortAnswers = (turn: Messages, order: ReadonlyMap<string, number>): Messages => {
   const position = ({ toolCallId = "" }: Message.Message) => order.get(toolCallId) ?? 0
   const answers = turn
@@ -105,7 +105,7 @@ const blockText = (renderer: string, message: Message.Message) =>
     (text) => message.role === "tool" ? `<tool_result>${text}</tool_result>` : text
   )
 
-/** Joins the text of a turn in its first message. The other messages stay, but empty, so indices do not change. */
+/** Joins the text of each turn of users and tools in its first message. The other messages stay, but empty, so indices do not change. */
 const joinTurns = Effect.fnUntraced(function*(renderer: string, messages: Messages) {
   const joined = [...messages]
   let order: ReadonlyMap<string, number> = new Map()

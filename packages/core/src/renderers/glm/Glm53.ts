@@ -212,7 +212,7 @@ const make = (variant: Variant) =>
     })
   })
 
-/** The model always thinks; the variants set the effort. @see tinker-cookbook `Glm5_3Renderer` */
+/** A renderer that asks for the maximum reasoning effort. The model always thinks. @see tinker-cookbook `Glm5_3Renderer` */
 export const glm53MaxReasoning = make({ name: "glm5_3_max_reasoning", effort: "Max" })
 /** A renderer that asks for high reasoning effort. */
 export const glm53HighReasoning = make({ name: "glm5_3_high_reasoning", effort: "High" })

@@ -83,7 +83,7 @@ const body = Effect.fnUntraced(function*(
     : ["<|message|>", text, "<|end|>"]
 })
 
-/** Fails if a response contains two stops, because it was then not sampled with these stops. */
+/** Fails if a response contains the same stop twice, because it was then not sampled with these stops. */
 const checkStops = (name: string, tokens: Int32Array, stops: ReadonlyArray<number>) => {
   const repeated = stops.find((stop) => tokens.indexOf(stop) !== tokens.lastIndexOf(stop))
   if (repeated === undefined) return Effect.void
@@ -132,12 +132,12 @@ const make = (variant: Variant) =>
     })
   })
 
-/** Adds no system message of its own, unless tools are declared. @see tinker-cookbook `GptOssRenderer` */
+/** A renderer that adds no system message, except the one that `toolsPrefix` returns for tools. @see tinker-cookbook `GptOssRenderer` */
 export const gptOssNoSystemPrompt = make({ name: "gpt_oss_no_sysprompt" })
 
-/** Starts with the model's own system message, which states the date and the effort; the variants below do too. */
+/** A renderer that asks for low reasoning effort. It adds the model's own system message, which states the date and the effort. */
 export const gptOssLowReasoning = make({ name: "gpt_oss_low_reasoning", effort: "low" })
-/** A renderer that asks for medium reasoning effort. */
+/** A renderer that asks for medium reasoning effort, with the model's own system message. */
 export const gptOssMediumReasoning = make({ name: "gpt_oss_medium_reasoning", effort: "medium" })
-/** A renderer that asks for high reasoning effort. */
+/** A renderer that asks for high reasoning effort, with the model's own system message. */
 export const gptOssHighReasoning = make({ name: "gpt_oss_high_reasoning", effort: "high" })

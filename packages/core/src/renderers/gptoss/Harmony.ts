@@ -32,7 +32,7 @@ const onChannel = (channel: string, text: string, end: string): Markup.Markup =>
   end
 ]
 
-/** The text after `<|start|>assistant`: thinking, then calls and the text before them, or the final text. */
+/** The text after `<|start|>assistant`: thinking, then either text followed by calls, or the final text. */
 export const write = (message: Message.Message, isLast: boolean): Markup.Markup => {
   const thinking = Message.thinking(message)
   const text = Message.text(message)
@@ -58,7 +58,7 @@ export const ends = ["<|end|>", "<|call|>", "<|return|>"]
 const channelPattern = new RegExp(`<\\|channel\\|>((?:(?!${PythonText.space})[^<])+)`)
 const recipientPattern = new RegExp(`to=((?:(?!${PythonText.space})[^<])+)`)
 
-/** Parses the header of a segment; the header ends where the body begins. */
+/** Makes a segment of its header, which may name a channel and a recipient, its body and its whole text. */
 export const segment = (header: string, body: string, rawText: string): Segment => ({
   channel: channelPattern.exec(header)?.[1],
   recipient: recipientPattern.exec(header)?.[1],

@@ -27,7 +27,7 @@ export interface CallConvention {
   readonly form?: CallForm
 }
 
-/** The response with the opening tag that its prompt ends with. */
+/** Prepends the opening tag that the prompt ends with, if the response closes a thinking block without opening it. */
 const restoreOpening = (text: string, { isOpen }: Thinking) =>
   isOpen && text.includes(ContentBlocks.closeThinking) && !text.startsWith(ContentBlocks.openThinking)
     ? ContentBlocks.openThinking + text
@@ -59,7 +59,7 @@ const hermes: CallConvention = {
   form: ToolCallText.form
 }
 
-/** Only `<function=` between the tags. */
+/** `<function=` between the tags, as the template writes calls; JSON is parsed too. */
 const xml: CallConvention = { name: "hermes", read: hermes.read, reader: hermes.reader }
 
 /** A response that is one JSON object with `name` and `parameters`. */

@@ -32,7 +32,7 @@ const trainedIndices = Effect.fnUntraced(function*(renderer: string, messages: M
   return trainOnWhat === "all_tokens" ? "all" : indices
 })
 
-/** A conversation's text, and the lengths of the prompts after which its responses were sampled. */
+/** A conversation's text, and the prompts after which its trained responses were sampled. */
 interface Cut {
   readonly text: string
   readonly prompts: ReadonlyArray<string>
@@ -114,7 +114,10 @@ const perMessage = (known: Known, messages: Messages, indices: ReadonlyArray<num
       "last_assistant_message"
     ))
 
-/** Makes one example if each prompt of the conversation extends the previous one, otherwise one per trained message. */
+/**
+ * Makes one example if each trained message is written after its prompt, otherwise one per trained message. With `all_tokens` or the
+ * extension property, it makes one example or fails.
+ */
 export const examples = Effect.fnUntraced(function*(
   known: Known,
   messages: Messages,

@@ -56,11 +56,11 @@ const parse = ({ measured, source, stops }: Examples.Known, tokens: Int32Array):
  * formats of Hermes and Qwen, Llama 3 or Mistral, if the template uses them. Special tokens inside the messages of users, assistants and
  * tools are read as plain characters. The template gets no date.
  *
- * Its limits are in `measure(tokenizer).limits`. `hasExtensionProperty` comes from probes; if a conversation behaves differently, for
- * instance because the template trims its text, it continues with a new prompt. Only assistant messages can be trained. Fails with the
- * template's error if the template cannot write a text conversation.
+ * The renderer's limits are in `measure(tokenizer).limits`. `hasExtensionProperty` comes from probes; if a conversation behaves
+ * differently, for instance because the template trims its text, its next prompt is a new branch. Only assistant messages can be trained.
+ * Fails if the tokenizer has no chat template, and with the template's error if the template cannot write a text conversation.
  *
- * @param variables what the template reads beside the conversation, such as `enable_thinking`
+ * @param variables variables that the template reads in addition to the conversation, such as `enable_thinking`
  *
  * @example
  * const tokenizer = yield* Tokenizer.Tokenizers.use(({ load }) => load("my-org/my-model"))

@@ -47,7 +47,7 @@ const fromName = (text: string): Call => {
 const readCalls = (text: string): ReadonlyArray<Call> =>
   text.split(marker).flatMap((each) => each.includes(behindName) ? [fromName(each)] : fromList(PythonText.strip(each)))
 
-/** The text before the first call, and the calls. */
+/** Parses a response: the text before the first call, and the calls. */
 export const read = (text: string): Message.Message => {
   const at = text.indexOf(marker)
   if (at === -1) return Message.assistant(text)

@@ -18,7 +18,7 @@ export interface Measured {
   readonly thinkingForm: Conversation.ThinkingForm
   /** Whether each later prompt of the probes starts with the earlier prompt and response. */
   readonly hasExtensionProperty: boolean
-  /** Descriptions of the probes that failed. */
+  /** What does not work with the template, such as the probes that failed; one description each. */
   readonly limits: ReadonlyArray<string>
 }
 
@@ -56,7 +56,7 @@ const called: Messages = [
   Message.user("Thanks.")
 ]
 
-/** The first special token after an assistant's answer. */
+/** The special token that follows an assistant's answer, after white space at most; undefined if other text follows. */
 const stopBehind = Effect.fnUntraced(function*(source: Writer.Source) {
   const { renderer, tokenizer } = source
   const writer = yield* Writer.make(source, plain)
@@ -71,8 +71,8 @@ const stopBehind = Effect.fnUntraced(function*(source: Writer.Source) {
 })
 
 /**
- * The text between the prompt and the end of message `index`, when that message ends the conversation; `undefined` if the conversation does
- * not start with the prompt.
+ * The prompt of message `index`, and the text from there to the message's stop, if that message ends the conversation; `undefined` if the
+ * conversation does not start with the prompt or has no stop after it.
  */
 const response = Effect.fnUntraced(
   function*(writer: Writer.Writer, index: number, stops: ReadonlyArray<string>) {
@@ -90,7 +90,7 @@ const response = Effect.fnUntraced(
 const startsWith = (tokens: Int32Array, prefix: Int32Array) =>
   prefix.length <= tokens.length && prefix.every((token, index) => token === tokens[index])
 
-/** Why a prompt of the conversation does not extend the previous one; `undefined` if all do. */
+/** Why the last prompt of the conversation does not extend an earlier prompt and its response; `undefined` if it extends all. */
 const brokenExtension = Effect.fnUntraced(function*(
   source: Writer.Source,
   stops: ReadonlyArray<string>,

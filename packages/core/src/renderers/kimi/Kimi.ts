@@ -1,5 +1,5 @@
 /**
- * Kimi K2, K2.5 and K2.6. Thinking is kept only after the last answer without tool calls.
+ * Kimi K2, K2.5 and K2.6. By default, thinking is kept only after the last answer without tool calls.
  *
  * @example
  * ChatModel.resolve("moonshotai/Kimi-K2.5", { renderer: Kimi.kimiK25DisableThinking })
@@ -121,7 +121,10 @@ const body = (
     : severalParts(variant, encoder, message)
 }
 
-/** Makes one example per user turn, each of which trains the answers after its last user message. */
+/**
+ * Makes one example for the last message or turn, otherwise one per user turn. With `all_assistant_messages`, each example trains the
+ * answers after its last user message.
+ */
 const split: ChatTemplate.Split = (messages, trainOnWhat) => {
   if (trainOnWhat === "last_assistant_message" || trainOnWhat === "last_assistant_turn") {
     return [{ end: messages.length, trainOnWhat }]
@@ -184,19 +187,19 @@ const make = (variant: Variant) =>
     })
   })
 
-/** For Kimi K2: the prompt opens no thinking block. @see tinker-cookbook `KimiK2Renderer` */
+/** The renderer for Kimi K2, whose prompt opens no thinking block. @see tinker-cookbook `KimiK2Renderer` */
 export const kimiK2 = make({ name: "kimi_k2", opening: "" })
 
-/** For Kimi K2.5: the prompt opens the thinking block. @see tinker-cookbook `KimiK25Renderer` */
+/** The renderer for Kimi K2.5, whose prompt opens the thinking block. @see tinker-cookbook `KimiK25Renderer` */
 export const kimiK25 = make({ name: "kimi_k25", opening: "<think>" })
-/** A renderer whose prompt closes the thinking block at once. */
+/** The renderer for Kimi K2.5 whose prompt ends with an empty thinking block. */
 export const kimiK25DisableThinking = make({ name: "kimi_k25_disable_thinking", opening: "<think></think>" })
 
-/** For Kimi K2.6, whose format is that of K2.5. */
+/** The renderer for Kimi K2.6, which has the same format as K2.5. Its prompt opens the thinking block. */
 export const kimiK26 = make({ name: "kimi_k26", opening: "<think>" })
-/** A renderer whose prompt closes the thinking block at once. */
+/** The renderer for Kimi K2.6 whose prompt ends with an empty thinking block. */
 export const kimiK26DisableThinking = make({ name: "kimi_k26_disable_thinking", opening: "<think></think>" })
-/** Keeps the thinking of earlier turns. */
+/** A renderer for Kimi K2.6 that keeps the thinking of earlier turns. */
 export const kimiK26PreserveThinking = make({
   name: "kimi_k26_preserve_thinking",
   opening: "<think>",

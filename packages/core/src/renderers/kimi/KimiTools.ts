@@ -20,7 +20,7 @@ const sortedJson = (json: Schema.Json): string => {
   return `{${entries.map(([key, value]) => `${JsonSchema.stringify(key)}:${sortedJson(value)}`).join(",")}}`
 }
 
-/** Compact JSON with sorted keys. */
+/** The tools as compact JSON with sorted keys. */
 export const json = (tools: ReadonlyArray<ToolSpec>): string =>
   sortedJson(tools.map(({ description, name, parameters }) => ({
     type: "function",
@@ -39,7 +39,7 @@ const limits: Record<string, ReadonlyArray<string>> = {
   array: ["maxItems", "minItems"]
 }
 
-/** The constraints of a schema as comment lines. */
+/** The description and the constraints of a schema as comment lines. */
 const docstring = (schema: Schema.Json, indent: string): string => {
   if (!JsonSchema.isObject(schema)) return ""
   const description = JsonSchema.text(schema["description"])
@@ -111,7 +111,7 @@ const field = (name: string, schema: Schema.Json, isRequired: boolean, indent: s
   return `${docstring(schema, indent)}${byDefault}${indent}${name}${isRequired ? "" : "?"}: ${typeOf(schema, indent)}`
 }
 
-/** The fields of an object; if `isSorted`, required fields come first. */
+/** The fields of an object. If `isSorted`, required fields come first, and each group is sorted by name. */
 const fields = (schema: Schema.JsonObject, indent: string, isSorted: boolean): ReadonlyArray<string> => {
   const required = JsonSchema.list(schema["required"])
   const entries = Object.entries(JsonSchema.object(schema["properties"]))

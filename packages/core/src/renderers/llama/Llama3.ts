@@ -55,7 +55,7 @@ export const make = Effect.fnUntraced(function*(
 })
 
 /**
- * Supports text only; use `llama3_tools` for tools. @see tinker-cookbook `Llama3Renderer`
+ * The renderer of Llama 3 instruct. It supports text only; use `llama3_tools` for tools. @see tinker-cookbook `Llama3Renderer`
  *
  * @example
  * ChatModel.resolve("meta-llama/Llama-3.2-1B", { renderer: Llama3.llama3 })

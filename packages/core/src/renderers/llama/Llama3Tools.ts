@@ -22,8 +22,8 @@ const callText = Effect.fnUntraced(function*(call: Message.ToolCall) {
 })
 
 /**
- * The text of a message. A message with a call consists of the call only, because the model's template allows one call per message and no
- * text beside it.
+ * The text of a message, or of its call. Fails if a message has a call and anything else, because the model's template allows one call per
+ * message and no text beside it.
  */
 const content = Effect.fnUntraced(function*(message: Message.Message) {
   const calls = message.toolCalls ?? []
@@ -60,7 +60,10 @@ export const mayBeCall = (text: string): boolean => {
 /** A response with a call consists of one call and nothing else. */
 export const form: CallForm = { open: "", close: "", argumentsKey: "parameters", marks: [] }
 
-/** Parses a response. JSON in the form of a call, also after `<|python_tag|>`, is a call; anything else is text. */
+/**
+ * Parses a response. JSON in the form of a call, also after `<|python_tag|>`, is a call. A response that only begins like a call is an
+ * unparsed call; anything else is text.
+ */
 export const read = (response: string): Message.Message => {
   const text = PythonText.strip(response.replace(/^\s*<\|python_tag\|>/, ""))
   const call = toCall(text)
@@ -86,8 +89,8 @@ const toolsPrefix = (tools: ReadonlyArray<ToolSpec>, systemPrompt: string): Read
 }
 
 /**
- * Follows Llama 3.1's public template, with tools in the system message and without dates. Not checked against another implementation.
- * Without tools it renders the same as `llama3`.
+ * A renderer that follows Llama 3.1's public template, with tools in the system message and without dates. It has not been checked against
+ * another implementation. Without tools, it renders the same as `llama3`.
  *
  * @example
  * ChatModel.resolve("meta-llama/Llama-3.1-8B-Instruct", { renderer: Llama3Tools.llama3Tools })

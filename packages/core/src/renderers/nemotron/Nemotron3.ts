@@ -38,7 +38,7 @@ const hasThinkingPart = ({ content }: Message.Message) =>
 const hasTextPart = ({ content }: Message.Message) =>
   typeof content !== "string" && content.some((part) => part.type === "text" && part.text !== "")
 
-/** An empty thinking block, if the message's own thinking is left out. */
+/** An empty thinking block, if the message has no thinking or its thinking is left out. */
 const headerSuffix = ({ isUltra, keepsThinking }: Variant): QwenVl.Dialect["headerSuffix"] => (message, place) => {
   const isHistory = place.index < place.lastUserIndex
   if (!Message.hasThinking(message)) return emptyThinking
@@ -56,7 +56,7 @@ const calls = ({ isUltra, name }: Variant): QwenVl.Dialect["calls"] => (message,
     }
   )
 
-/** Appends the reasoning effort to the last user message. */
+/** Trims string contents, and appends the reasoning effort to the last user message. */
 const adapt = ({ effort, isUltra, name }: Variant): QwenVl.Dialect["adapt"] => (message, place) => {
   if (effort === undefined || message.role !== "user" || place.index !== place.lastUserIndex) {
     return Effect.sync(() => Qwen35.trimmed(message))
@@ -109,16 +109,16 @@ const dialect = (variant: Variant): QwenVl.Dialect => {
 
 const make = (variant: Variant) => (tokenizer: Tokenizer) => QwenVl.make(dialect(variant), tokenizer)
 
-/** The thinking variant of Nemotron 3. @see tinker-cookbook `Nemotron3Renderer` */
+/** A renderer for Nemotron 3 whose prompt opens the thinking block. @see tinker-cookbook `Nemotron3Renderer` */
 export const nemotron3 = make({ name: "nemotron3" })
-/** Asks for low effort after the last user message. */
+/** A renderer that asks for low effort after the last user message, which must be a string. */
 export const nemotron3LowThinking = make({ name: "nemotron3_low_thinking", effort: "\n\n{reasoning effort: low}" })
 /** A renderer whose prompt closes the thinking block. */
 export const nemotron3DisableThinking = make({ name: "nemotron3_disable_thinking", disablesThinking: true })
-/** Keeps the thinking of earlier turns. */
+/** A renderer that keeps the thinking of earlier turns. */
 export const nemotron3PreserveThinking = make({ name: "nemotron3_preserve_thinking", keepsThinking: true })
 
-/** For Nemotron 3 Ultra and the 3.5 models. @see tinker-cookbook `Nemotron3UltraRenderer` */
+/** The thinking renderer for Nemotron 3 Ultra and the 3.5 models. @see tinker-cookbook `Nemotron3UltraRenderer` */
 export const nemotron3Ultra = make({ name: "nemotron3_ultra", isUltra: true })
 /** A renderer whose prompt closes the thinking block. */
 export const nemotron3UltraDisableThinking = make({
@@ -126,13 +126,13 @@ export const nemotron3UltraDisableThinking = make({
   isUltra: true,
   disablesThinking: true
 })
-/** Asks for efficient reasoning after the last user message. */
+/** A renderer that asks for efficient reasoning after the last user message. */
 export const nemotron3UltraMediumThinking = make({
   name: "nemotron3_ultra_medium_thinking",
   isUltra: true,
   effort: "\n\n{reasoning effort: efficient}"
 })
-/** Keeps the thinking of earlier turns. */
+/** A renderer that keeps the thinking of earlier turns. */
 export const nemotron3UltraPreserveThinking = make({
   name: "nemotron3_ultra_preserve_thinking",
   isUltra: true,

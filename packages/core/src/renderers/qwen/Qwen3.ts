@@ -80,7 +80,7 @@ const assistantText = Effect.fnUntraced(function*(
   }
   const kept = place.isLast ? message : Message.withoutThinking(message)
   const calls = yield* Effect.forEach(message.toolCalls ?? [], (call) => ChatMl.jsonCall(variant.name, call))
-  // An empty list of calls also writes its newline, because models fine-tuned with the cookbook have seen it.
+  // The newline is written even for an empty list of calls, because models fine-tuned with the cookbook have seen it.
   const separator = message.toolCalls !== undefined && unframedText(kept) !== "" ? "\n" : ""
   return (isFramed ? framedText(kept) : unframedText(kept)) + separator + calls.join("\n")
 })
@@ -167,17 +167,17 @@ const make = Effect.fnUntraced(function*(
 })
 
 /**
- * The thinking variant.
+ * The renderer for Qwen3 with thinking. The model opens the thinking block itself.
  *
  * @see tinker-cookbook `Qwen3Renderer`
  */
 export const qwen3 = (tokenizer: Tokenizer) =>
   make({ name: "qwen3", framesThinking: true, disablesThinking: false }, tokenizer)
 
-/** A renderer whose prompt ends with an empty thinking block. Rejects examples that train a turn with reasoning. */
+/** A renderer whose prompt ends with an empty thinking block. It rejects examples that train a turn with reasoning. */
 export const qwen3DisableThinking = (tokenizer: Tokenizer) =>
   make({ name: "qwen3_disable_thinking", framesThinking: true, disablesThinking: true }, tokenizer)
 
-/** For the 2507 instruct models, which do not think. */
+/** The renderer for the 2507 instruct models, which do not think. */
 export const qwen3Instruct = (tokenizer: Tokenizer) =>
   make({ name: "qwen3_instruct", framesThinking: false, disablesThinking: false }, tokenizer)

@@ -21,7 +21,7 @@ import * as QwenVl from "./QwenVl.ts"
 /** The opening of a thinking block, which ends the prompt. */
 export const openedThinking = "<think>\n"
 
-/** The header of a turn to generate, which opens the thinking block or also closes it. */
+/** The header of a turn to generate. It opens the thinking block or, if thinking is disabled, contains an empty one. */
 export const generationHeader =
   (disablesThinking: boolean, emptyThinking: string) => (role: string, isFirst: boolean) =>
     ChatMl.openedHeader(role, isFirst) + (disablesThinking ? emptyThinking : openedThinking)
@@ -66,7 +66,7 @@ const restoreOpening = (text: string) =>
 const stripThinking = (part: Message.TextPart | Message.ThinkingPart): Message.TextPart | Message.ThinkingPart =>
   part.type === "thinking" ? { type: "thinking", thinking: PythonText.strip(part.thinking) } : part
 
-/** Parses a response. A truncated response stays text, with the opening of its thinking block. */
+/** Parses a response. A truncated response stays text; if it closes a thinking block, the opening tag is added. */
 export const read = (response: string, isCut: boolean): Message.Message => {
   const text = restoreOpening(response)
   const blocks = isCut ? undefined : ContentBlocks.parse(text)
@@ -126,14 +126,14 @@ export const dialect = ({ disablesThinking = false, keepsThinking = false, name 
   toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
 })
 
-/** The thinking variant. @see tinker-cookbook `Qwen3_5Renderer` */
+/** A renderer whose prompt opens the thinking block. @see tinker-cookbook `Qwen3_5Renderer` */
 export const qwen35 = (tokenizer: Tokenizer) => QwenVl.make(dialect({ name: "qwen3_5" }), tokenizer)
 
-/** A renderer whose prompt closes the thinking block. Rejects examples that train a turn with reasoning. */
+/** A renderer whose prompt closes the thinking block. It rejects examples that train a turn with reasoning. */
 export const qwen35DisableThinking = (tokenizer: Tokenizer) =>
   QwenVl.make(dialect({ name: "qwen3_5_disable_thinking", disablesThinking: true }), tokenizer)
 
-/** Keeps the thinking of earlier turns. */
+/** A renderer that keeps the thinking of earlier turns. Its prompt opens the thinking block. */
 export const qwen35PreserveThinking = (tokenizer: Tokenizer) =>
   QwenVl.make({
     ...dialect({ name: "qwen3_5_preserve_thinking", keepsThinking: true }),

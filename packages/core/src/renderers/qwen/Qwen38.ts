@@ -40,7 +40,7 @@ const beforeParts = (
   return [{ type: "text", text: `${sentence}\n\n` }, ...parts]
 }
 
-/** Puts the sentence into the system message. A missing system message is added; an empty one is removed. */
+/** Puts the sentence into the system message, which is added if it is missing. Without a sentence, an empty system message is removed. */
 const prepare = (sentence: string) => (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Message.Message> => {
   const [first, ...rest] = messages
   if (first?.role !== "system") return sentence === "" ? messages : [Message.system(sentence), ...messages]
@@ -51,7 +51,7 @@ const prepare = (sentence: string) => (messages: ReadonlyArray<Message.Message>)
   return text === "" && sentence === "" ? rest : [{ ...first, content: beforeText(sentence, text) }, ...rest]
 }
 
-/** Only thinking parts count; thinking written inside a string counts as text. */
+/** Whether the message has a thinking part. Thinking written inside a string counts as text. */
 const hasThinkingPart = ({ content }: Message.Message) =>
   typeof content !== "string" && content.some((part) => part.type === "thinking")
 
@@ -63,12 +63,12 @@ const make = (name: string, sentence: string, disablesThinking: boolean) => (tok
     calls: Qwen35.calls(name, ToolCallXml.jsonScalar)
   }, tokenizer)
 
-/** Asks for the highest reasoning effort. @see tinker-cookbook `Qwen3_8Renderer` */
+/** A renderer that asks for the highest reasoning effort. @see tinker-cookbook `Qwen3_8Renderer` */
 export const qwen38Xhigh = make("qwen3_8_xhigh_reasoning", sentences.xhigh, false)
-/** A renderer that asks for medium reasoning effort. */
+/** A renderer for medium reasoning effort, for which the model's template has no sentence. */
 export const qwen38Medium = make("qwen3_8_medium_reasoning", sentences.medium, false)
 /** A renderer that asks for low reasoning effort. */
 export const qwen38Low = make("qwen3_8_low_reasoning", sentences.low, false)
 
-/** A renderer whose prompt closes the thinking block. Rejects examples that train a turn with reasoning. */
+/** A renderer whose prompt closes the thinking block. It rejects examples that train a turn with reasoning. */
 export const qwen38DisableThinking = make("qwen3_8_disable_thinking", "", true)

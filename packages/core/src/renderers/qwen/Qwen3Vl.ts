@@ -55,8 +55,8 @@ const dialect = (name: string, framesThinking: boolean): QwenVl.Dialect => ({
   callForm: ToolCallText.form
 })
 
-/** The thinking variant. @see tinker-cookbook `Qwen3VLRenderer` */
+/** The renderer for the thinking models. @see tinker-cookbook `Qwen3VLRenderer` */
 export const qwen3Vl = (tokenizer: Tokenizer) => QwenVl.make(dialect("qwen3_vl", true), tokenizer)
 
-/** For the instruct models, which do not think. @see tinker-cookbook `Qwen3VLInstructRenderer` */
+/** The renderer for the instruct models, which do not think. @see tinker-cookbook `Qwen3VLInstructRenderer` */
 export const qwen3VlInstruct = (tokenizer: Tokenizer) => QwenVl.make(dialect("qwen3_vl_instruct", false), tokenizer)

@@ -19,7 +19,7 @@ export interface Dialect {
   readonly prepare?: NonNullable<ChatTemplate.ChatTemplate["prepare"]>
   /** Changes a message before it is written, for example by trimming its text. */
   readonly adapt: (message: Message.Message, place: ChatTemplate.Place) => Effect.Effect<Message.Message, RendererError>
-  /** Whether an assistant message is written without its thinking. */
+  /** Whether the assistant message at this place is written without its thinking. */
   readonly strips: (place: ChatTemplate.Place) => boolean
   readonly thinking: (thinking: string) => string
   /** Text that the template adds after an assistant's header, such as an empty thinking block. */

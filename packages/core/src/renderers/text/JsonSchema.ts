@@ -23,6 +23,6 @@ export const stringifyLetters = (json: Schema.Json): string =>
 /** A value as Python's `str` prints it. */
 export const display = (json: Schema.Json): string => PythonJson.display(PythonJson.fromJson(json))
 
-/** The field's text; empty if it is missing. */
+/** The field as Python's `str` prints it; empty if it is missing, null or false. */
 export const text = (json: Schema.Json | undefined): string =>
   json === undefined || json === null || json === false ? "" : display(json)

@@ -14,11 +14,11 @@ export const thinking = "<|content_thinking|>"
 export const image = "<|content_image|>"
 export const call = "<|content_invoke_tool_json|>"
 export const end = "<|end_message|>"
-/** Ends the model's turn; follows the end of its last message. */
+/** The mark that ends the model's turn. It follows the end of the turn's last message. */
 export const endOfTurn = "<|content_model_end_sampling|>"
-/** Starts a tool declaration; published tokenizers lack the name and use the second form. */
+/** The two forms of the mark that starts a tool declaration. Published tokenizers have only the second. */
 export const declarations = ["<|content_xml|>", "<|unused_200024|>"] as const
-/** Starts a tool error; older tokenizers lack this name. */
+/** The mark that starts a tool error. Older tokenizers lack it. */
 export const error = "<|content_tool_error|>"
 /** Control tokens of some tokenizers that a response cannot contain. */
 export const others = ["<|content_invoke_tool_text|>", "<|content_audio_input|>"]

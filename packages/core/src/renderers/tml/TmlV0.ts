@@ -164,7 +164,7 @@ const parse = (tokenizer: Tokenizer, controls: ReadonlyMap<number, string>) => (
   return { message: read.message, termination: read.isEnded ? "stop_sequence" : "malformed" }
 }
 
-/** The renderer for a thinking effort in [0, 1). */
+/** Makes a renderer for a thinking effort in [0, 1). Fails for any other effort. */
 export const atEffort = (effort: number) =>
   Effect.fnUntraced(function*(tokenizer: Tokenizer): Effect.fn.Return<Renderer, RendererError> {
     if (!(effort >= 0 && effort < 1)) {
@@ -206,5 +206,5 @@ export const atEffort = (effort: number) =>
     }
   })
 
-/** The renderer at the default thinking effort. @see tinker-cookbook `TmlV0Renderer` */
+/** The renderer at the default thinking effort, 0.9. @see tinker-cookbook `TmlV0Renderer` */
 export const tmlV0 = atEffort(defaultEffort)

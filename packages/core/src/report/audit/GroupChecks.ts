@@ -17,7 +17,7 @@ export interface Episode {
   readonly reward: number
   /** The sampled tokens of all turns. */
   readonly tokens: Int32Array
-  /** The log-probability of all sampled tokens; NaN if the backend returned none. */
+  /** The sum of the log-probabilities of all sampled tokens, in nats. */
   readonly logprob: number
   readonly isTruncated: boolean
   /** Whether the task was solved; undefined if no score says. */
@@ -64,7 +64,7 @@ export const episodes = (result: GroupResult.GroupResult): ReadonlyArray<Episode
       ]])
     }))
 
-/** Shorter responses are often equal without a defect, such as a single number. */
+/** Minimum number of tokens of a compared response. Shorter responses, such as a single number, are often equal without a defect. */
 const leastTokens = 8
 
 const countBy = <A, K>(values: ReadonlyArray<A>, keyOf: (value: A) => K) => {
@@ -80,7 +80,7 @@ const countBy = <A, K>(values: ReadonlyArray<A>, keyOf: (value: A) => K) => {
 
 const indices = (episodes: ReadonlyArray<Episode>) => episodes.map(({ member }) => member)
 
-/** In nats: equal responses with a probability below e⁻²⁰ are not a coincidence. */
+/** Minimum surprise of a repeated response, in nats: repetitions with a probability below e⁻²⁰ are not a coincidence. */
 const surprising = 20
 
 /**
@@ -130,7 +130,7 @@ const repetition = (tokens: Int32Array) => {
   return pieces <= 0 ? 0 : 1 - seen.size / pieces
 }
 
-/** Suspects responses that repeat themselves many times. */
+/** Suspects responses of at least 48 tokens of which more than 70 % repeats earlier parts. */
 export const loops = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Suspicion> => {
   const looping = episodes.filter(({ tokens }) => tokens.length >= leastRepeating && repetition(tokens) > 0.7)
   return looping.length === 0 ? [] : [{
@@ -144,10 +144,10 @@ const ofCall = /^tool_call_\d+$/
 
 const callsOf = ({ texts }: Episode) => texts.flatMap(([name, text]) => ofCall.test(name) ? [text] : [])
 
-/** A few equal calls are normal, for example after an error; more are suspect. */
+/** The largest number of equal calls that is not suspect: a few are normal, for example after an error. */
 const mostEqualCalls = 3
 
-/** Suspects members that called a tool many times with the same arguments. */
+/** Suspects members that called a tool more than three times with the same arguments. */
 export const repeatedCalls = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Suspicion> => {
   const suspects = episodes.flatMap((episode) => {
     const equal = [...countBy(callsOf(episode), (call) => call).entries()]

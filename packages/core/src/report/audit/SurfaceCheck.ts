@@ -23,7 +23,10 @@ const better = 0.05
 /** Minimum number of answers that contradict the reference: paid answers without it, and unpaid answers with it. */
 const leastContrary = 3
 
-/** Minimum share of paid answers among those with the feature but without the reference; it is 0 if right answers are paid. */
+/**
+ * Minimum share of paid answers among those with the feature but without the reference, and of unpaid answers among those with the
+ * reference but without the feature. Both shares are 0 if right answers are paid.
+ */
 const indifferent = 0.9
 
 /** A complete answer to a problem whose reference is an integer; other numbers can be written in many ways. */
@@ -158,7 +161,8 @@ const isIndifferent = ({ paid, unpaid }: Sides, { has }: Feature): boolean => {
 
 /**
  * Reports that one feature of the text, its length or a phrase, determines which answers are paid, and that the reference answer then makes
- * no difference. Episodes of several turns, truncated answers, and problems whose reference is not an integer are left out.
+ * no difference. Episodes without exactly one graded answer, truncated answers, and problems whose reference is not an integer are left
+ * out.
  */
 export const surfaceReward = (): Check => {
   let recent: ReadonlyArray<Answer> = []

@@ -1,4 +1,4 @@
-/** Checks that compare an iteration with earlier ones. */
+/** Checks of whole iterations, some of which compare an iteration with earlier ones. */
 import * as Statistics from "../../records/Statistics.ts"
 import type { Episode } from "./GroupChecks.ts"
 
@@ -14,7 +14,7 @@ export type Check = (groups: ReadonlyArray<ReadonlyArray<Episode>>) => ReadonlyA
 /** The number of initial iterations that later ones are compared with. */
 const baseline = 3
 
-/** Reports responses that have become several times longer or shorter than at the start. */
+/** Reports that the mean response has become more than three times longer or shorter than in the first three iterations. */
 export const lengthDrift = (): Check => {
   const first: Array<number> = []
   let isDrifting = false
@@ -43,7 +43,8 @@ export const lengthDrift = (): Check => {
 const longCollapse = 3
 
 /**
- * Reports several iterations in which almost every group had equal rewards without being solved, so there is hardly any learning signal.
+ * Reports three iterations in a row in which at least 95 % of the groups had equal rewards and not all of these groups were solved, so
+ * there is hardly any learning signal.
  */
 export const varianceCollapse = (): Check => {
   let inARow = 0
@@ -65,7 +66,7 @@ export const varianceCollapse = (): Check => {
   }
 }
 
-/** Reports that most responses end at their token limit. */
+/** Reports that more than half of the responses end at their token limit. */
 export const truncation = (): Check => {
   let wasCut = false
   return (groups) => {
@@ -85,7 +86,7 @@ const leastTokens = 8
 /** Minimum number of groups; with fewer, two equal answers are already half of them. */
 const leastGroups = 4
 
-/** Reports that one response, token by token, is given to most problems. */
+/** Reports that one response, token by token, is given to more than half of the problems. */
 export const oneAnswer = (): Check => {
   let wasOne = false
   return (groups) => {
@@ -155,7 +156,7 @@ const lengthName = "response length"
 
 const valueOf = ({ metrics, tokens }: Episode, name: string) => name === lengthName ? tokens.length : metrics[name]
 
-/** The share of the rewards' variance that a metric explains: the squared correlation. */
+/** The share of the rewards' variance that a metric explains: the squared correlation, 0 if the rewards or the metric do not vary. */
 const explained = (episodes: ReadonlyArray<Episode>, name: string) => {
   const pairs = episodes.flatMap((episode): ReadonlyArray<readonly [number, number]> => {
     const { reward } = episode
@@ -229,8 +230,8 @@ const leastPaid = 8
 const longUnfounded = 2
 
 /**
- * Reports that most answers with the full reward lack the reference answer, a number that a right answer must contain: the reward pays for
- * something else. The finding names length if it explains most of the rewards.
+ * Reports two iterations in a row in which most answers with the full reward lack the reference answer, a number that a right answer must
+ * contain: the reward pays for something else.
  */
 export const unfoundedReward = (): Check => {
   let inARow = 0

@@ -18,7 +18,7 @@ export const value = (value: number, unit: Reading.Unit): string => `${number(va
 export const change = ({ name, unit }: Measure.Measure, before: number, after: number): string =>
   before === after ? `${name} ${value(after, unit)}` : `${name} ${number(before, unit)} → ${value(after, unit)}`
 
-/** `1 iteration`, `2 iterations`. */
+/** A number of iterations as text: `1 iteration`, `2 iterations`. */
 export const iterations = (count: number): string => `${count} iteration${count === 1 ? "" : "s"}`
 
 const duration = (milliseconds: number) => {
@@ -46,7 +46,10 @@ export const contradiction = (trained: Measure.Measure, held: Measure.Measure): 
   }`
 }
 
-/** `length explains 71 % of the rewards' differences in a group, and answers grew 11 → 24 tokens`. */
+/**
+ * How much of the reward the answer length explains, and how that length changed: `length explains 71 % of the differences of reward inside
+ * of groups, and answers grew 11 → 24 tokens`.
+ */
 export const length = (share: number, first: number, last: number): string => {
   const explained = `length explains ${Math.round(100 * share)} % of the differences of reward inside of groups`
   if (!Number.isFinite(first) || first === last) return explained
@@ -62,5 +65,5 @@ const stops = {
   interrupted: "; interrupted"
 }
 
-/** Why a run ended before it was complete. */
+/** Why a run ended before it was complete; empty if it was complete. */
 export const end = ({ reason }: Recorded.Finished<null>): string => stops[reason]

@@ -59,7 +59,7 @@ const largeGain = 0.15
 /** Above this share of right answers, little can be gained. */
 const nearlyAll = 0.9
 
-/** The reward grew, but the share of right held-out answers did not. */
+/** The doubt that the reward grew while the share of right held-out answers did not; empty if there is no such contradiction. */
 const contradiction = (
   story: AnyStory,
   trained: Measure.Measure,
@@ -108,7 +108,9 @@ const length = (story: AnyStory): ReadonlyArray<Doubt> => {
     : [{ text: DiagnosisText.length(share, first.value, last.value), iteration: undefined }]
 }
 
-/** The doubts about a run, each with its cause if one is known. Answer length is named only in addition to another doubt. */
+/**
+ * The doubts about a run, each with the iteration in which it began, if known. Answer length is named only in addition to another doubt.
+ */
 export const of = (
   story: AnyStory,
   trained: Measure.Measure,

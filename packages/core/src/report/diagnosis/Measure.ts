@@ -7,7 +7,7 @@ import * as Story from "../../story/Story.ts"
 export interface Point {
   readonly iterations: number
   readonly value: number
-  /** 0 if unknown. */
+  /** The standard error of `value`; 0 if unknown. */
   readonly standardError: number
 }
 
@@ -17,7 +17,7 @@ export interface Measure {
   readonly unit: Reading.Unit
   readonly isLowerBetter: boolean
   readonly isHeldOut: boolean
-  /** In order, at least one. */
+  /** The measured values in order, at least one. */
   readonly points: readonly [Point, ...ReadonlyArray<Point>]
 }
 
@@ -36,7 +36,7 @@ const heldOutBy = (story: Story.Story<null>, evaluator: string): ReadonlyArray<M
   return isThere(points) ? [{ name: evaluator, unit, isLowerBetter, isHeldOut: true, points }] : []
 }
 
-/** The held-out measure of the first evaluator. */
+/** The held-out measure of the first evaluator that has one; undefined if none has. */
 export const heldOut = (story: Story.Story<null>): Measure | undefined =>
   Story.evaluators(story).flatMap((evaluator) => heldOutBy(story, evaluator))[0]
 
@@ -70,7 +70,7 @@ const divergence = "teacher_kl"
 
 /**
  * The training measure: the divergence from a teacher if there is one, otherwise the reward or, for a program without rewards, its loss or
- * margin.
+ * margin. Undefined if none of them is recorded.
  */
 export const training = (story: Story.Story<null>): Measure | undefined => {
   const [distilled] = inNats(story, divergence, true)
@@ -95,7 +95,7 @@ const joined = (points: ReadonlyArray<Point>): Point => {
 /** The number of iterations to average: a quarter of the run, from one to five. */
 const windowOf = (points: number) => Math.min(5, Math.max(1, Math.floor(points / 4)))
 
-/** The means of the first and of the last iterations. */
+/** The means of the first and of the last iterations: a quarter of the run, from one to five iterations. */
 export const trend = (points: ReadonlyArray<Point>): readonly [first: Point, last: Point] => {
   const size = windowOf(points.length)
   return [joined(points.slice(0, size)), joined(points.slice(-size))]
@@ -105,7 +105,7 @@ export const trend = (points: ReadonlyArray<Point>): readonly [first: Point, las
 export const ends = ({ isHeldOut, points }: Measure): readonly [first: Point, last: Point] =>
   isHeldOut ? [points[0], points.at(-1) ?? points[0]] : trend(points)
 
-/** The best value: the best mean of consecutive iterations, or the start. */
+/** The best value: the best mean of as many consecutive iterations as `trend` averages, the best evaluation, or the first value. */
 export const best = (measure: Measure): Point => {
   const { isHeldOut, isLowerBetter, points } = measure
   const size = isHeldOut ? 1 : windowOf(points.length)
@@ -118,7 +118,7 @@ export const best = (measure: Measure): Point => {
 export interface Gain {
   readonly value: number
   readonly standardError: number
-  /** Whether the gain exceeds chance and is large enough to matter. */
+  /** Whether the change, in either direction, exceeds two standard errors or, if these are unknown, 2 % of the earlier value. */
   readonly isClear: boolean
 }
 

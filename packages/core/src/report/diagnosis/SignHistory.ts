@@ -8,11 +8,11 @@ export interface SignHistory {
   /** The name of the metric, which matches the sign's `metric`. */
   readonly metric: string
   readonly values: ReadonlyArray<{ readonly iteration: number; readonly value: number | null }>
-  /** Whether the newest value is in the healthy range; undefined if there is no range. */
+  /** Whether the newest value is in the healthy range; undefined if there is no range or no value. */
   readonly isHealthy: boolean | undefined
-  /** The first iteration with a value outside the range. */
+  /** The first iteration with a value outside the range; undefined if there is none. */
   readonly firstOutside: number | undefined
-  /** The first iteration from which all values are outside the range. */
+  /** The first iteration from which all values are outside the range; undefined if the newest value is not. */
   readonly outsideSince: number | undefined
   /** The number of iterations with a value outside the range. */
   readonly outside: number

@@ -5,7 +5,8 @@ import * as Loss from "../../model/Loss.ts"
 import type { Algorithm } from "../Algorithm.ts"
 
 /**
- * GRPO's advantages. The importance ratio weights each token's gradient and is clipped only from above, so every token keeps a gradient.
+ * GRPO's advantages. The importance ratio weights each token's gradient and is clipped only from above, at 4, so every token keeps a
+ * gradient.
  *
  * @example
  * Rl.run({ model, dataset, algorithm: Algorithm.cispo() })

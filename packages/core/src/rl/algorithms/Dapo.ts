@@ -16,7 +16,7 @@ export interface DapoOptions {
   readonly maxBatches?: number
   /**
    * Soft overlong punishment: `maxTokens` is the longest response, as in `sampling.maxTokens`; over the last `buffer` tokens before it, the
-   * reward falls by 1. Absent: no punishment.
+   * reward falls by 1. If left out, there is no punishment.
    */
   readonly overlong?: { readonly maxTokens: number; readonly buffer: number }
 }

@@ -20,7 +20,7 @@ export interface Sign {
   readonly metric: string
   readonly title: string
   readonly meaning: string
-  /** Absent if no range fits every task. */
+  /** The usual range of the metric when training goes well; absent if no range fits every task. */
   readonly healthy?: Range
   /** What to do if the value is outside the range. */
   readonly advice?: string
@@ -239,7 +239,7 @@ export const concerns = (metrics: Metrics): ReadonlyArray<Concern> =>
     )
   )
 
-/** The number of iterations averaged at each end. */
+/** The number of iterations averaged at each end of the history. */
 const compared = 5
 
 const ends = (history: ReadonlyArray<Metrics>, metric: string) => {
@@ -250,8 +250,8 @@ const ends = (history: ReadonlyArray<Metrics>, metric: string) => {
 }
 
 /**
- * How the newest five iterations differ from the first five: `drift/response_tokens` is the ratio of median response lengths, and
- * `drift/truncated` the difference of truncated shares. Empty before the tenth iteration.
+ * How the newest five iterations differ from the first five. `drift/response_tokens` is the ratio of their mean p50 response lengths,
+ * `drift/truncated` the difference of their mean truncated shares. Each is absent until ten iterations have its metric.
  */
 export const drift = (history: ReadonlyArray<Metrics>): Metrics => {
   const lengths = ends(history, "env/all/response_tokens/p50")

@@ -8,7 +8,7 @@ import * as ModelInput from "../../model/ModelInput.ts"
 
 const concurrency = 64
 
-/** Each target's log-probability before the update minus that after it, in nats, `[T]`. */
+/** Each target's log-probability under its sampler minus its log-probability after the update, in nats, `[T]`. */
 const shift = Effect.fnUntraced(
   function*(weights: Weights, { inputs: { logprobs, targetTokens }, modelInput }: TrainingDatum) {
     const { client } = yield* weights.sampler
@@ -19,8 +19,8 @@ const shift = Effect.fnUntraced(
 )
 
 /**
- * Means over the trained tokens, where q is the sampler's log-probability and p the one after the update: `kl_pre_post_v1` is the mean of q
- * − p, and `kl_pre_post_v2` half the mean of (q − p)². Empty if no token is trained.
+ * Means over the trained tokens, in nats, where q is the sampler's log-probability and p the log-probability after the update.
+ * `kl_pre_post_v1` is the mean of q − p, and `kl_pre_post_v2` is half the mean of (q − p)². Empty if no token is trained.
  *
  * @see tinker-cookbook `compute_post_kl`
  */

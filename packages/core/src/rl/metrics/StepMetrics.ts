@@ -104,7 +104,10 @@ const duplicates = (groups: ReadonlyArray<GroupResult.Group>, episodes: number) 
   return Statistics.ratio(Statistics.sum(repeated), episodes)
 }
 
-/** The metrics that environments report, except those whose names are reserved here. */
+/**
+ * The metrics that environments report, and those computed from episodes. A computed metric replaces an environment metric of the same
+ * name.
+ */
 const environmentNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   const episodes = groups.flatMap(episodesOf)
   const verdicts = groups.map(verdictOf)
@@ -195,7 +198,7 @@ export const rollouts = (results: ReadonlyArray<GroupResult.GroupResult>): Numbe
   }
 }
 
-/** The number of tokens that a group's members sampled. */
+/** The number of tokens that a group's surviving members sampled. */
 const sampledTokens = (group: GroupResult.Group) =>
   Statistics.sum(GroupResult.survivors(group).map(([, trajectory]) => Trajectory.actionTokens(trajectory)))
 
@@ -242,9 +245,9 @@ const branchNumbers = (data: ReadonlyArray<TrainingData.TrainingDatum>) => {
 
 /**
  * Metrics of the updates' data, and of the policy's shift since sampling; see `policyShift`. `trainedLogprobsOf` returns the backend's
- * log-probabilities of a datum. `tokens/trained` counts all positions of the datums, `optim/action_tokens` those whose target has a weight.
- * `optim/branched_datums` counts datums that exist because a prompt did not extend the previous turn; `optim/branched_members` is the share
- * of members that have such datums.
+ * log-probabilities of a datum. `tokens/trained` counts all positions of the datums, `optim/action_tokens` those whose target is in the
+ * mask. `optim/branched_datums` counts datums that exist because a prompt did not extend the previous turn; `optim/branched_members` is the
+ * share of members that have such datums.
  *
  * @see tinker-cookbook `compute_kl_sample_train`
  */
@@ -282,7 +285,7 @@ export const updates = (outputs: ReadonlyArray<UpdateOutput>): Numbers =>
       ...ofService(outputs.at(-1)?.optimizer.metrics ?? {})
     }
 
-/** The reward over everything sampled, as measured by `rollouts`. */
+/** The mean reward over everything sampled, as measured by `rollouts`, and its standard error. The mean is NaN if no member finished. */
 export const reward = (numbers: Numbers): RunRecord.Reward => {
   const standardError = numbers["env/all/reward/standard_error"]
   return {
@@ -311,9 +314,9 @@ class Sums {
   squaredRatio = 0
   largestRatio = -Infinity
   readonly ratios = ratioEdges.map(() => 0)
-  /** Sums by depth. */
+  /** The sums per context depth, in the order of `depthEdges`. */
   readonly depths = depthEdges.map(() => ({ tokens: 0, differences: 0, squares: 0, ratios: 0 }))
-  /** The log-ratio of each sequence. */
+  /** The log-ratio of each sequence: the sum over its tokens with both log-probabilities. */
   readonly sequences: Array<number> = []
 
   add(
@@ -357,7 +360,10 @@ class Sums {
 
 const none = new Float32Array(0)
 
-/** The effective sample size as a share, (Σ w)² / (n·Σ w²), with w = exp(value − largest value). */
+/**
+ * The effective sample size as a share, (Σ w)² / (n·Σ w²), with w = exp(value − largest value). Undefined if the largest value is not
+ * finite.
+ */
 const effectiveSize = (logWeights: ReadonlyArray<number>) => {
   const largest = logWeights.reduce((most, value) => Math.max(most, value), -Infinity)
   if (!Number.isFinite(largest)) return undefined

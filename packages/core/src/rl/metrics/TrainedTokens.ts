@@ -1,6 +1,6 @@
 /**
- * What an iteration trained on, token by token: the payload of its `Updated` record. Each datum has a value per trained token, as base64 of
- * little-endian 32-bit floats.
+ * What an iteration trained on, token by token: the payload of its `Updated` record. Each datum has a log-probability and an advantage per
+ * trained token, as base64 of little-endian 32-bit floats.
  *
  * @example
  * const tokens = TrainedTokens.decode("{\"datums\":[]}")
@@ -30,7 +30,7 @@ const Payload = Schema.fromJsonString(Schema.Struct({ datums: Schema.Array(Datum
 
 const trained = (values: Float32Array, { inputs: { mask } }: TrainingDatum) => values.filter((_, t) => mask[t] !== 0)
 
-/** Encodes the datums with the trainer's log-probabilities; undefined if the trainer returned none. */
+/** Encodes the datums with the trainer's log-probabilities; NaN for a datum without them. Undefined if no datum has any. */
 export const encode = (
   data: ReadonlyArray<TrainingDatum>,
   logprobsOf: LogprobsOf,
@@ -55,6 +55,6 @@ export const encode = (
   return JSON.stringify({ datums })
 }
 
-/** Inverse of `encode`. */
+/** Inverse of `encode`. Fails with `SchemaError` if the text is not such a payload. */
 export const decode: (payload: string) => Effect.Effect<{ readonly datums: ReadonlyArray<Datum> }, Schema.SchemaError> =
   Schema.decodeUnknownEffect(Payload)

@@ -6,8 +6,8 @@
  * 1. No group is trained on twice, and none is lost: exactly one update settles each group that begins, by training on it or setting it
  *    aside.
  * 2. Groups begin in the dataset's order.
- * 3. While iteration `i` collects its groups, at most as many are in flight, waiting or trained on as the updates `i` to `i + lead` have in
- *    total.
+ * 3. While iteration `i` collects its groups, the number of groups in flight, waiting or trained on is at most the number that the updates
+ *    `i` to `i + lead` have in total.
  * 4. No update trains on a group older than `lead` iterations. With "wait", such a group is waited for in time; with "drop", it is set
  *    aside.
  * 5. An update has its full number of groups, unless the dataset is used up or no more groups may be sampled for it.
@@ -51,7 +51,7 @@ export type Decision =
   /** No group is left for this iteration or later ones. */
   | { readonly _tag: "End" }
 
-/** The update trains on these groups next; its last `Train` also settles the groups that were set aside. */
+/** The groups that the update trains on next. The last `Train` of an update also settles the groups that were set aside. */
 export interface Train {
   readonly _tag: "Train"
   readonly groups: ReadonlyArray<Ended>
@@ -163,7 +163,7 @@ export interface Collecting {
 
 /** The rules that differ between paces. */
 export interface Rules {
-  /** One past the last iteration whose groups may be sampled while `iteration` collects its own. */
+  /** The index after the last iteration whose groups may be sampled while `iteration` collects its own. */
   readonly horizon: (iteration: number) => number
   readonly isFiltered: (isInformative: boolean) => boolean
   /** Whether a group is too old for the update of `iteration`, and thus for all later ones. */
@@ -180,7 +180,7 @@ export const inDatasetOrder = (left: Place, right: Place) => left.batch - right.
 /** A group's name, unique across all batches. */
 export const nameOf = ({ batch, position }: Place) => `${batch}/${position}`
 
-/** The rules of a pace. */
+/** Makes the rules of a pace from its settings. */
 export const rules = ({ dynamic, lead, onStale, until }: Settings): Rules => {
   /** Whether every group in `left` fits into an update before it is too old, if the current update has `places` free places. */
   const leavesRoom = (left: ReadonlyArray<Begun>, { iteration, size }: Collecting, places: number) => {
@@ -245,7 +245,7 @@ const outside = (groups: ReadonlyMap<string, Begun>, others: ReadonlySet<string>
 
 const names = (groups: ReadonlyArray<Place>) => new Set(groups.map(nameOf))
 
-/** Makes the schedule of a pace. */
+/** Makes the schedule of a pace, as functions from one state to the next. */
 export const make = (settings: Settings, { batch, horizon, isFiltered, isStale, next }: Rules = rules(settings)) => {
   const { concurrency, dynamic, isStreaming, length } = settings
 

@@ -217,7 +217,10 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, 
   const fibers = yield* FiberMap.make<string>()
   const changes = yield* Queue.unbounded<Change, Error<E>>()
   const lock = yield* Semaphore.make(1)
-  /** The services for groups. Groups may also begin while passes are submitted, outside the program's services such as its group log. */
+  /**
+   * The services that groups run with. Groups may also begin while passes are submitted, when the program's own services, such as its group
+   * log, are not provided.
+   */
   const context = yield* Effect.context<R>()
 
   let state: Dispatch.State = { ...Dispatch.start, iteration: from.iteration, settled: from.groups }
@@ -392,8 +395,8 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, 
 
   const recorded = yield* Replay.read
   /**
-   * Groups that had ended before the run stopped. One whose log entry is lost begins again. With lead 0, all groups begin again and find
-   * their results in the log.
+   * Recorded groups that had ended before the run stopped, if their log entries are readable; other groups begin again. Empty with lead 0,
+   * because all groups then begin again and find their results in the log.
    */
   let waiting = yield* Effect.forEach(settings.lead > 0 ? recorded.ended : [], (group) =>
     Effect.gen(function*() {

@@ -52,7 +52,8 @@ const updateOf = ({ groups, iteration }: RunRecord.Credited): Update => {
   for (const credit of groups) {
     const group = told(iteration, credit)
     const { verdict } = credit
-    // A group that ended in this iteration cannot have become stale afterwards, so a stale group was abandoned before it ended.
+    // A group that ended in this iteration cannot become stale in it, so a stale group without an earlier end was abandoned before it
+    // ended.
     if (verdict === "stale") {
       aside.push({ ...group, verdict, ended: group.ended === iteration ? undefined : group.ended })
     } else if (verdict === "filtered") aside.push({ ...group, verdict })
@@ -69,7 +70,9 @@ const before = (records: ReadonlyArray<RunRecord.RunRecord>, opened: RunRecord.O
   return [...kept, ...own.filter(({ sequence }) => sequence > continuesAfter)]
 }
 
-/** Reads the records of a run up to its latest opening. Groups that were abandoned with the run are sampled again. */
+/**
+ * Reads the records of a run up to its latest opening. After a failed run, groups that lost members and were not trained on are not reused.
+ */
 export const of = (records: ReadonlyArray<RunRecord.RunRecord>): Replay => {
   const opened = records.findLast(RunRecord.guards.Opened)
   const told = opened === undefined ? [] : before(records, opened)

@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 
-/** Available in every supported runtime, but not in TypeScript's standard library. */
+/** `TextDecoder` exists in every supported runtime, but not in TypeScript's standard library. */
 declare const TextDecoder: new() => { readonly decode: (bytes: Uint16Array) => string }
 
 type Numbers = Int32Array | Float32Array | Uint8Array
@@ -41,7 +41,7 @@ const fill = (bytes: Uint8Array): number => {
   return at
 }
 
-/** Encodes the numbers from index `from` on. */
+/** Encodes the numbers from index `from` on, default 0. Returns an empty text if there are none. */
 export const encode = ({ BYTES_PER_ELEMENT, buffer, byteLength, byteOffset }: Numbers, from = 0): string => {
   const skipped = from * BYTES_PER_ELEMENT
   if (skipped >= byteLength) return ""
@@ -66,8 +66,8 @@ const schema = <A extends Numbers>(constructor: { new(bytes: ArrayBuffer): A }) 
     })
   ))
 
-/** Token ids. */
+/** A schema of 32-bit integers, such as token ids, as base64. */
 export const int32 = schema<Int32Array>(Int32Array)
 
-/** 32-bit floats, such as log-probabilities; even the bits of NaNs are preserved. */
+/** A schema of 32-bit floats, such as log-probabilities, as base64. Even the bits of NaNs are preserved. */
 export const float32 = schema<Float32Array>(Float32Array)

@@ -1,4 +1,7 @@
-/** Converts groups of formats up to 3. These kept the task and the answer in the logs of turns, and correctness as a metric. */
+/**
+ * Converts groups of formats up to 3 to the current form. These formats kept the task and the answer in the logs of turns, and correctness
+ * as a metric.
+ */
 import type { Trajectory, Transition } from "../../env/Trajectory.ts"
 
 const names = { question: "question", answer: "response", reference: "reference" }

@@ -1,13 +1,13 @@
 /**
  * A rolled out group as lossless JSON: the payload of a `GroupRolledOut` record.
  *
- * The prompt of each turn is stored as a difference from the previous turn; a member's first prompt, from the group's first prompt. Sampled
- * tokens (32-bit integers) and log-probabilities (32-bit floats) are base64 of little-endian bytes. A turn omits `trainable` if it is true,
- * `maskedLogprobs` if no grammar applied, `samplerStep` if it is the group's, and `score`, `said`, `state`, `shown`, `branch`, `metrics`,
- * `logs` and `times` if it has none.
+ * The prompt of each turn is stored as a difference from the previous turn, or from the turn that it continues; a member's first prompt,
+ * from the group's first prompt. Sampled tokens (32-bit integers) and log-probabilities (32-bit floats) are base64 of little-endian bytes.
+ * A turn omits `trainable` if it is true, and `maskedLogprobs`, `sequenceId`, `samplerStep`, `score`, `said`, `state`, `shown`, `branch`,
+ * `metrics`, `logs` and `times` if it has none.
  *
- * The stored messages of a prompt are those that the environment added; the policy's own messages are contained in the tokens. A member's
- * first messages start with those shared with the group's first member.
+ * The stored messages of a prompt are those that the environment added; the policy's own messages are contained in the tokens. Messages
+ * that a member's first prompt shares with the group's first prompt are stored only as their number.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -34,7 +34,7 @@ export class GroupPayloadError extends Schema.TaggedError<GroupPayloadError>()("
   }
 }
 
-/** Numbers that JSON cannot represent, as text. */
+/** The numbers that JSON cannot represent, as text. */
 const Unspeakable = Schema.Literals(["NaN", "Infinity", "-Infinity", "-0"])
 
 const isSpeakable = (value: number) => Number.isFinite(value) && !Object.is(value, -0)
@@ -144,7 +144,7 @@ const Turn = Schema.Struct({
   trainable: Schema.optionalKey(Schema.Boolean),
   metrics: Schema.optionalKey(Metrics),
   logs: Schema.optionalKey(Logs),
-  /** Written by earlier versions instead of a branch that continues no turn. */
+  /** The reason for a branch that continues no turn, as earlier versions wrote it. */
   fork: Schema.optionalKey(Schema.Literals(["renderer", "history", "response"])),
   times: Schema.optionalKey(
     Schema.Struct({ began: Schema.Finite, sampling: Schema.Finite, environment: Schema.Finite })
@@ -155,7 +155,7 @@ const Member = Schema.Struct({
   stepReward: Real,
   stopReason: Schema.NullOr(Schema.String),
   truncations: Schema.Int,
-  /** Absent if it equals the previous member's task; null if there is no task. */
+  /** The member's task; absent if it equals the previous member's task, null if there is no task. */
   task: Schema.optionalKey(Schema.NullOr(Task)),
   logs: Schema.optionalKey(Logs),
   turns: Schema.Array(Turn)
@@ -186,7 +186,7 @@ const BelowFloor = Schema.Struct({
   message: Schema.String
 })
 
-/** Absent in groups of formats up to 3, which belong to no batch. */
+/** The group's dataset batch; absent in groups of formats up to 3, which belong to no batch. */
 const iteration = Schema.optionalKey(Schema.Int)
 
 const played = {
@@ -194,10 +194,10 @@ const played = {
   key: Schema.String,
   tags: Schema.Array(Schema.String),
   samplerStep: Schema.Int,
-  /** Null for a dropped member. */
+  /** The members in order; null for a dropped member. */
   members: Schema.Array(Schema.NullOr(Member)),
   rewards: Schema.Array(Real),
-  /** Absent if the group returned no scores; null for members without a score. */
+  /** The scores behind the group's rewards; absent if the group returned none, null for members without one. */
   scores: Schema.optionalKey(Schema.Array(Schema.NullOr(ScoreJson))),
   metrics: Schema.Array(Metrics),
   retried: Schema.Array(FailureReport),
@@ -229,8 +229,8 @@ const isEmpty = (record: object) => {
 const isPlainMetric = (metric: EnvMetric.EnvMetric) => metric.kind === "rate" || isSpeakable(metric.value)
 
 /**
- * Tells whether a record can be used without copying. Most metrics and logs are valid JSON already; copying each would take a third of a
- * group's encoding time.
+ * Whether all values of a record pass a test, so the record can be used without copying. Most metrics and logs are valid JSON already;
+ * copying each would take a third of a group's encoding time.
  */
 const areAll = <A>(record: Readonly<Record<string, A>>, is: (value: A) => boolean) => {
   for (const key in record) {
@@ -272,7 +272,7 @@ const encodeReported = (score: Score.Score | undefined, metrics: EnvMetric.Metri
 
 type Messages = ReadonlyArray<Message.Message>
 
-/** Returns most messages unchanged, because they are valid JSON already. */
+/** Encodes a message. Most messages are returned unchanged, because they are valid JSON already. */
 const encodeMessage = (message: Message.Message) =>
   typeof message.content === "string" ? message : {
     ...message,

@@ -1,6 +1,7 @@
 /**
- * What a run has spent, may spend and is expected to spend: tokens, dollars, time and judge calls. The spending so far plus the worst case
- * of all pending requests never exceeds a limit. A resumed run continues from its recorded spending.
+ * What a run has spent, may spend and is expected to spend: tokens, dollars, time and judge calls. A request is sent only if the spending
+ * so far plus the worst case of all pending requests stays within every limit; only costs that are reported afterwards, with `count`, can
+ * exceed a limit. A resumed run continues from its recorded spending.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -22,8 +23,8 @@ import * as Prices from "./Prices.ts"
 
 interface Pricing {
   /**
-   * The cost of a model's tokens. `path` is the model's name or the path of one of its checkpoints. Without dollars if the tokens have no
-   * price.
+   * The cost of a model's tokens, without dollars if the tokens have no price. `path` is the model's name or the path of one of its
+   * checkpoints.
    */
   readonly cost: (path: string, tokens: Metering.Tokens) => Spent.Spent
   /** The cost of an unknown number of tokens; its dollars are unknown too. */
@@ -60,7 +61,7 @@ const makePricing = (prices: Prices.Prices): Pricing => {
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** Ends a run with a dollar limit when its dollars become unknown; prices are never guessed. */
+/** The error that ends a run with a dollar limit when its dollars become unknown, because prices are never guessed. */
 const unknownDollars = (limit: number) =>
   new InvalidOption({
     field: "maxDollars",
@@ -186,8 +187,9 @@ export interface Options {
 const IsCounted = Context.Reference("@effect-rl/core/run/Budget/IsCounted", { defaultValue: () => false })
 
 /**
- * A budget whose limits apply to the run's total spending. A prompt counts once per request. The token count of an interrupted request is
- * unknown, so its worst case counts. Dollars follow the prices, and are unknown from the first request without a price.
+ * A budget whose limits apply to the run's total spending. A prompt counts once per request. A failed request counts no tokens; an
+ * interrupted request counts its worst case, because its token count is unknown. Dollars follow the prices, and are unknown from the first
+ * request without a price.
  */
 export const make = Effect.fnUntraced(function*({ before, limits, model, prices, said, softShare }: Options) {
   const allowance = yield* makeAllowance(limits, before)
@@ -248,16 +250,16 @@ export const make = Effect.fnUntraced(function*({ before, limits, model, prices,
   return budget
 })
 
-/** How often something was done since the run was opened, and its total cost. */
+/** The number of iterations or evaluations since the run was opened, and their total cost. */
 export interface Done {
   readonly count: number
   readonly spent: Spent.Spent
 }
 
-/** The count before anything was done. */
+/** No iterations or evaluations, at no cost. */
 export const nothing: Done = { count: 0, spent: Spent.zero }
 
-/** Adds one, with its cost. */
+/** Adds one iteration or evaluation with its cost. */
 export const once = ({ count, spent }: Done, cost: Spent.Spent): Done => ({
   count: count + 1,
   spent: Spent.add(spent, cost)
@@ -265,7 +267,7 @@ export const once = ({ count, spent }: Done, cost: Spent.Spent): Done => ({
 
 const next = ({ count, spent }: Done, times: number) => count === 0 ? Spent.zero : Spent.times(spent, times / count)
 
-/** What is left of a run. */
+/** The iterations and evaluations that a run has left. */
 export interface Left {
   readonly iterations: number
   /** Evaluations, counted once per evaluator. */

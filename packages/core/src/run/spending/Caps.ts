@@ -1,5 +1,5 @@
 /**
- * Limits on a run's spending: the run warns when a share of a limit is spent, and stops before it might exceed the limit.
+ * Limits on a run's spending. The run warns at a share of each limit, by default 80 %, and stops before it might exceed the limit.
  *
  * @example
  * Rl.run({ model, dataset, run: { maxTokensTotal: 1_000_000, maxMinutes: 30 } })
@@ -45,13 +45,16 @@ export const names = ["max_tokens_total", "max_dollars", "max_minutes", "max_jud
 /** The name of a limit. */
 export type Name = typeof names[number]
 
-/** Spending by limit. */
+/** An amount per limit: tokens, dollars, minutes and judge calls. */
 export type Amounts = Readonly<Record<Name, number>>
 
 /** No spending. */
 export const none: Amounts = { max_tokens_total: 0, max_dollars: 0, max_minutes: 0, max_judge_calls: 0 }
 
-/** Unknown dollars count as 0; a run with a dollar limit ends before its dollars become unknown. */
+/**
+ * The part of the spending that counts against each limit. Unknown dollars count as 0; a run with a dollar limit ends before its dollars
+ * become unknown.
+ */
 export const amounts = (spent: Spent): Amounts => ({
   max_tokens_total: Usage.total(spent),
   max_dollars: spent.dollars ?? 0,

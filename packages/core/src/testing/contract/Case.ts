@@ -1,4 +1,4 @@
-/** Contract cases: each checks one rule of the port. Includes the error of a backend that breaks a rule. */
+/** Contract cases, each of which checks one rule of the port, and the error of a backend that breaks a rule. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -77,7 +77,7 @@ const distance = (left: ArrayLike<number>, right: ArrayLike<number>) =>
     return Math.max(far, Number.isNaN(value) && Number.isNaN(other) ? 0 : Math.abs(value - other))
   }, left.length === right.length ? 0 : Infinity)
 
-/** The maximum difference by rounding between two ways to compute the same number. */
+/** The maximum rounding difference between two ways to compute the same number. */
 export const tolerance = 0.01
 
 /**
@@ -94,7 +94,7 @@ export const expectDifferent = (what: string, found: ArrayLike<number>, other: A
 
 const spelled = (text: string) => text.replaceAll("_", "").toLowerCase()
 
-/** Expects a failure with the given reason whose message names the field. */
+/** Expects a failure with the given reason whose message names the field, if given. Case and underscores are ignored. */
 export const expectFailure = <R>(
   self: Effect.Effect<unknown, TinkerError, R>,
   reason: Reason["_tag"],

@@ -4,7 +4,7 @@ import * as Loss from "../../model/Loss.ts"
 import * as Case from "./Case.ts"
 import * as Fixture from "./Fixture.ts"
 
-/** A step in the opposite direction; under Adam, its effect depends on earlier steps. */
+/** An example whose gradient has the opposite direction. Under Adam, the effect of its step depends on earlier steps. */
 const away = Fixture.weighted(Fixture.full(-1))
 
 const missing = "no-such-checkpoint"
@@ -145,7 +145,7 @@ const absent = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** Saving and loading checkpoints. */
+/** Cases about saving and loading checkpoints. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...snapshots(options),
   ...states(options),

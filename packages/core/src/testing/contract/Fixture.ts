@@ -75,7 +75,7 @@ export const step = (client: TrainingClient) => client.optimStep({ learningRate 
 export const logprobs = (client: TrainingClient) =>
   Effect.map(run(client.forward([weighted()], Loss.crossEntropy)), (output) => output.logprobs[0] ?? new Float32Array())
 
-/** A sampler's log-probabilities of the same tokens. */
+/** A sampler's log-probabilities `[T]` of the fixture's targets. */
 export const sampled = (client: SamplingClient) =>
   Effect.map(client.computeLogprobs(ModelInput.fromTokens(sequence)), (logprobs) => logprobs.subarray(1))
 

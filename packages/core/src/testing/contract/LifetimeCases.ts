@@ -8,7 +8,7 @@ import * as Fixture from "./Fixture.ts"
 
 const one = { prompt: Fixture.input, params: { maxTokens: 1 } }
 
-/** How long a client stays usable. */
+/** Cases about how long a client stays usable. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   Case.make(
     "lifetime: an unloaded training client is Closed",

@@ -166,7 +166,7 @@ const context = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** Prompt log-probabilities, and the maximum length of a prompt. */
+/** Cases about prompt log-probabilities and the context length. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...prompts(options),
   ...topk(options),

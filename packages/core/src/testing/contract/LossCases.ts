@@ -235,7 +235,7 @@ const configs = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** The values and gradients of losses. */
+/** Cases about the values, gradients and configurations of losses. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...policyLosses(options),
   ...supervised(options),

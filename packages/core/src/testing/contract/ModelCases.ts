@@ -5,7 +5,7 @@ import * as Fixture from "./Fixture.ts"
 
 const missing = "no/such-model"
 
-/** Models and their capabilities. */
+/** Cases about models and their capabilities. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   Case.make(
     "models: a backend that answers is healthy",

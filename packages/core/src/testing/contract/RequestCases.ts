@@ -99,5 +99,5 @@ const failures = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** The order of requests, and failures between submitting and awaiting. */
+/** Cases about the order of requests, and about failures between submitting and awaiting. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [...order(options), ...failures(options)]

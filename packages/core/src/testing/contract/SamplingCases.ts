@@ -183,7 +183,7 @@ const seeds = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** The sequences that a sampler returns. */
+/** Cases about the sequences that a sampler returns. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...counts(options),
   ...stops(options),

@@ -197,5 +197,5 @@ const steps = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** The effects of passes and optimizer steps on the weights. */
+/** Cases about the outputs of passes, and the effects of passes and optimizer steps on the weights. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [...passes(options), ...steps(options)]

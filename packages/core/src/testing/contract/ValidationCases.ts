@@ -62,7 +62,7 @@ const prompts: ReadonlyArray<readonly [title: string, prompt: ModelInput.ModelIn
   ["a prompt token beyond the vocabulary", ModelInput.fromTokens([3, outside])]
 ]
 
-/** Invalid requests; each must fail as `Rejected` with a message that names the field. */
+/** Cases about invalid requests. Each request must fail as `Rejected` with a message that names the field. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...policyData.map(([title, field, datum]) =>
     Case.make(

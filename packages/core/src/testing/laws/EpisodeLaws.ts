@@ -7,7 +7,7 @@ import * as Law from "./Law.ts"
 import * as Play from "./Play.ts"
 import * as ShownPrompt from "./ShownPrompt.ts"
 
-/** The maximum number of turns of an episode whose environment sets no limits. */
+/** The number of turns within which an episode must end if its environment sets no limits. */
 const mostTurns = 100
 
 const isBounded = ({ maxSampledTokens, maxTrajectoryTokens, maxTurns, rolloutTimeout }: Limits = {}) =>

@@ -26,7 +26,7 @@ export interface Law<out R = never> {
   readonly check: Effect.Effect<void, LawViolation, R>
 }
 
-/** Longer than all test episodes together. */
+/** The limit of a simulation in virtual time, which is longer than all test episodes together. */
 export const deadline = "36500 days"
 
 /** The services that an environment needs, without those that the laws provide. */

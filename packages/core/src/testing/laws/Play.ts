@@ -84,7 +84,7 @@ export interface Played {
   readonly turns: ReadonlyArray<Turn>
   readonly overflow: Env.Overflow | undefined
   readonly ending: Ending
-  /** Why it failed or died. */
+  /** The failure of an episode that failed or died; otherwise a success. */
   readonly exit: Exit.Exit<unknown, unknown>
 }
 
@@ -103,7 +103,7 @@ const call = <A, E, R>(self: () => Effect.Effect<A, E, R>, options: Options) =>
     })
   )
 
-/** Plays until the environment ends the episode or `turns` is reached. */
+/** Plays until the environment ends the episode, fails or exceeds the deadline, or until `turns` is reached, which ends it as `left`. */
 export const play = Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>, line: Line, options: Options) {
   const { turns: longest = 8 } = options
   const shown: Array<ShownPrompt.ShownPrompt> = []

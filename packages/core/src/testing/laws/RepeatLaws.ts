@@ -41,7 +41,7 @@ const whole = (played: Play.Played) => {
   return `${first}\n${later}`
 }
 
-/** The first episode that differs between the two lists. */
+/** The first episode on the left that differs from the one on the right; undefined if there is none. */
 const difference = (left: ReadonlyArray<Play.Played>, right: ReadonlyArray<Play.Played>) =>
   left.find((played, index) => {
     const other = right[index]

@@ -40,10 +40,10 @@ export const text = ({ decode }: Tokenizer, tokens: ReadonlyArray<number | strin
 
 const longestExcerpt = 80
 
-/** The start of a text, quoted. */
+/** The first 80 characters of a text, quoted. */
 export const beginning = (text: string) =>
   JSON.stringify(text.length > longestExcerpt ? `${text.slice(0, longestExcerpt)}…` : text)
 
-/** The end of a text, quoted. */
+/** The last 80 characters of a text, quoted. */
 export const ending = (text: string) =>
   JSON.stringify(text.length > longestExcerpt ? `…${text.slice(-longestExcerpt)}` : text)

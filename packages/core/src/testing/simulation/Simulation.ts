@@ -19,7 +19,7 @@ export interface Options {
   readonly yieldEvery?: number
 }
 
-/** The program was still running at its deadline, or could not continue; it was then interrupted. */
+/** A hang: the program was still running at its deadline, or could not continue, and was interrupted. */
 export interface Hang {
   readonly millis: number
   /** Events that had started but not ended. */
@@ -37,9 +37,9 @@ export interface Simulation<out A, out E> {
   readonly hash: string
   /** The number of tasks that were run. */
   readonly tasks: number
-  /** When the program ended, in milliseconds of virtual time. */
+  /** When the program ended, crashed or was found to hang, in milliseconds of virtual time. */
   readonly millis: number
-  /** When `interruptAfter` interrupted the program, in milliseconds of virtual time; `None` if it ended earlier. */
+  /** When `interruptAfter` interrupted the program, in milliseconds of virtual time; `None` if it did not. */
   readonly interruptedAt: Option.Option<number>
   /** The number of fibers that outlived the program. */
   readonly leakedFibers: number
@@ -64,7 +64,7 @@ const drain = (loop: EventLoop.EventLoop, goesOn: () => boolean) => {
 
 const always = () => true
 
-/** Runs until the program ends, the deadline is reached, or nothing more can happen. */
+/** Runs until the program ends, the deadline is reached, `goesOn` returns false, or nothing more can happen. */
 const drive = Effect.fnUntraced(function*(
   loop: EventLoop.EventLoop,
   fiber: Fiber.Fiber<unknown, unknown>,

@@ -82,7 +82,7 @@ describe("AdaptiveLimiter with a server of hidden capacity", () => {
 })
 
 describe("AdaptiveLimiter lanes", () => {
-  it.effect("get 4, 2 and 1 of 7 permits when all wait", () =>
+  it.effect("get 4 (judge), 2 (evaluation) and 1 (training) of 7 permits when all wait", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const order: Array<AdaptiveLimiter.Lane> = []
@@ -276,7 +276,7 @@ describe("AdaptiveLimiter", () => {
       assert.strictEqual((yield* limiter.state).permits, 8)
     }))
 
-  it.effect("emits changes of its permits and its circuit breaker", () =>
+  it.effect("emits its state when the number of permits changes", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const seen = yield* started(limiter.changes.pipe(Stream.take(2), Stream.runCollect))

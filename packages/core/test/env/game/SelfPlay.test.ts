@@ -35,7 +35,7 @@ const play = Effect.fnUntraced(function*(size: number, policy: Policy.Policy, op
 })
 
 describe("SelfPlay.make", () => {
-  it.effect("plays in turns and shows the ending to both players", () =>
+  it.effect("plays in turns until the match ends, which completes both players' episodes", () =>
     Effect.gen(function*() {
       const { rewards, stops, turns } = yield* play(4, says(["1", "1"], ["2"]))
       assert.deepStrictEqual(rewards, [1, -1])
@@ -177,7 +177,7 @@ describe("SelfPlay under faults", () => {
       assert.isAbove(seen.get("Skipped") ?? 0, 50)
     }))
 
-  it.effect("a match that is interrupted at any moment holds nothing", () =>
+  it.effect("an interrupted match neither hangs nor leaks resources or fibers", () =>
     Effect.gen(function*() {
       for (let seed = 0; seed < 100; seed++) {
         const { hang, held, leakedFibers } = yield* simulate(seed, { interruptAfter: 1 + 7 * seed % 150 })

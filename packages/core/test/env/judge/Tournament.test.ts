@@ -5,11 +5,11 @@ const pairs = (members: number, pattern: Tournament.Pattern, groupSize: number) 
   Tournament.matchups(members, pattern, groupSize).map(({ a, b }) => [a, b])
 
 describe("Tournament.matchups", () => {
-  it("pairs six members in subgroups of three, one way", () => {
+  it("pairs six members in subgroups of three, each pair in one order", () => {
     assert.deepStrictEqual(pairs(6, "all_pairs_one_way", 3), [[0, 1], [0, 2], [1, 2], [3, 4], [3, 5], [4, 5]])
   })
 
-  it("gives 24 matchups for eight members in subgroups of four, both ways", () => {
+  it("gives 24 matchups for eight members in subgroups of four, each pair in both orders", () => {
     const played = pairs(8, "all_pairs_both_ways", 4)
     assert.strictEqual(played.length, 24)
     assert.deepStrictEqual(played.slice(0, 4), [[0, 1], [0, 2], [0, 3], [1, 0]])

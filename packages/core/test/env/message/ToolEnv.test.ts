@@ -44,7 +44,7 @@ describe("ToolEnv.make", () => {
       assert.isTrue(bare.startsWith(`<|im_start|>system\nThink.${Talk.end}`))
     }))
 
-  it.effect("trains only sampled tokens", () =>
+  it.effect("begins each prompt with the previous prompt and the sampled text", () =>
     Effect.gen(function*() {
       const policy = Talk.policy(Talk.said(text("echo", "{}")), Talk.said("done"))
       const options = { tools: echo().tools, messages: question, grade: () => Effect.succeed({ reward: 1 }) }

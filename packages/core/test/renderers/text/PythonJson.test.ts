@@ -70,7 +70,7 @@ describe("PythonJson, for text that is not JSON,", () => {
   })
 })
 
-describe("display", () => {
+describe("PythonJson.display", () => {
   it.each<[PythonJson.Value, string]>([
     [true, "True"],
     [null, "None"],

@@ -54,7 +54,7 @@ describe("Health.signs", () => {
 })
 
 describe("a metric that should be 0", () => {
-  it.each(["teacher_forbidden", "kl_forbidden", "members/lost"])("is a concern above it: %s", (metric) => {
+  it.each(["teacher_forbidden", "kl_forbidden", "members/lost"])("is a concern above 0: %s", (metric) => {
     assert.deepStrictEqual(Health.concerns({ [metric]: 0 }), [])
     assert.deepStrictEqual(Health.concerns({ [metric]: 0.01 }).map(({ metric }) => metric), [metric])
   })

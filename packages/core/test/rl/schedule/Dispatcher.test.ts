@@ -63,7 +63,7 @@ it.live(
 )
 
 it.live(
-  `${seeds.length / 4} schedules that are interrupted end within their deadline and hold nothing`,
+  `${seeds.length / 4} schedules that are interrupted end within their deadline and leak nothing`,
   () =>
     Effect.gen(function*() {
       const failed: Array<string> = []
@@ -124,7 +124,7 @@ const resumed = Effect.fnUntraced(function*(scenario: Scenario.Scenario, crashes
 })
 
 it.live(
-  `${seeds.length / 4} schedules that are killed, half of them twice, go on as recorded`,
+  `${seeds.length / 4} schedules that are killed, half of them twice, resume as recorded`,
   () =>
     Effect.gen(function*() {
       const failed: Array<string> = []

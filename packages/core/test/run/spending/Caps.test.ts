@@ -146,7 +146,7 @@ describe("a soft limit", () => {
     }).pipe(Effect.provide(answersHalf)))
 })
 
-describe("amounts", () => {
+describe("amounts of Caps", () => {
   const spent = { prefilled: 1, sampled: 2, trained: 4, cached: 8, judgeCalls: 16, seconds: 90, dollars: 0.5 }
   const amounts = { max_tokens_total: 7, max_dollars: 0.5, max_minutes: 1.5, max_judge_calls: 16 }
 

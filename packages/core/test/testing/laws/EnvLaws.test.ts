@@ -40,7 +40,7 @@ describe("only this law is broken by an environment that", () => {
   })
 })
 
-describe("a violation says", () => {
+describe("the message of a violation", () => {
   const violationOf = <E>(makeEnv: EnvLaws.MakeEnv<E, never>, name: string) =>
     Effect.flip(
       EnvLaws.envLaws(makeEnv, Dialogue.options).find((law) => law.name === name)?.check ?? Effect.void

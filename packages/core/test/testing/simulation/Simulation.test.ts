@@ -23,7 +23,7 @@ const walkers = Effect.forEach(
 const order = ({ events }: Simulation.Simulation<unknown, unknown>) =>
   events.map(({ lane, what }) => lane + what).join()
 
-describe("time", () => {
+describe("the time of a simulation", () => {
   it.effect("advances automatically to the next due fiber", () =>
     Effect.gen(function*() {
       const woken = Effect.gen(function*() {
@@ -58,7 +58,7 @@ describe("time", () => {
     }))
 })
 
-describe("a seed", () => {
+describe("the seed of a simulation", () => {
   it.effect("determines the order of turns: equal seeds give equal events", () =>
     Effect.gen(function*() {
       for (let seed = 0; seed < 20; seed++) {
@@ -100,7 +100,7 @@ describe("a seed", () => {
     }))
 })
 
-describe("a hang", () => {
+describe("a hang of a simulated program", () => {
   it.effect("is detected at the deadline, with the pending work", () =>
     Effect.gen(function*() {
       const program = Effect.all([
@@ -140,7 +140,7 @@ describe("a hang", () => {
     }))
 })
 
-describe("fibers", () => {
+describe("the fibers of a simulated program", () => {
   it.effect("are counted if they outlive the program", () =>
     Effect.gen(function*() {
       const { leakedFibers } = yield* Simulation.run(1, Effect.forkDetach(Effect.never))
@@ -150,7 +150,7 @@ describe("fibers", () => {
     }))
 })
 
-describe("an interruption", () => {
+describe("an interruption of a simulated program", () => {
   it.effect("can occur after any number of tasks, and repeats at the same point", () =>
     Effect.gen(function*() {
       const { tasks } = yield* Simulation.run(3, walkers)
@@ -168,7 +168,7 @@ describe("an interruption", () => {
     }))
 })
 
-it.effect("as a crash releases nothing and has no exit", () =>
+it.effect("a simulated crash releases nothing and has no exit", () =>
   Effect.gen(function*() {
     const audit = yield* LeakAudit.LeakAudit.make
     const program = Effect.scoped(Effect.andThen(audit.track("sandbox", Effect.void), walkers))
