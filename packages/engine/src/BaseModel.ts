@@ -27,7 +27,7 @@ export class BaseModelError extends Schema.TaggedError<BaseModelError>()("BaseMo
 
 const asError = (error: { readonly message: string }) => new BaseModelError({ detail: error.message })
 
-/** An opened model: its tensors, and the files that a Hugging Face folder holds beside the weights. */
+/** An opened model. `files` has the contents of a Hugging Face folder's files, except the weights, by name; an object stands for JSON. */
 export interface BaseModel {
   readonly config: ModelConfig
   readonly find: ModelWeights.Find<BaseModelError>
@@ -108,7 +108,10 @@ const addProduct = (
   }
 }
 
-/** Returns a function that reads tensors as f32, with the adapter's change added if `checkpoint` is given. */
+/**
+ * Returns a function that reads the tensor `source` as f32. If `checkpoint` is given, the function adds the adapter's change of the tensor
+ * `name`.
+ */
 export const reader = ({ config, find }: BaseModel, checkpoint?: Checkpoint.Checkpoint) => {
   const memory = Memory.make()
   const kernels = Kernels.instantiate(Kernels.compile(), memory)

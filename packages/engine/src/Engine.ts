@@ -28,8 +28,8 @@ export interface EngineOptions {
   /** Checkpoint folder or store; default: `runs/checkpoints` in the working directory. */
   readonly checkpoints?: string | CheckpointStore.CheckpointStore
   /**
-   * Number of compute threads. Default: one per processor, at most 16, and no more than fit in 4 GiB of memory. With 0, the engine computes
-   * on the caller's thread and returns to its event loop between steps.
+   * Number of compute threads. Default: one per processor, but at most 16 and at most as many as fit in 4 GiB of memory. A larger number
+   * than fits is an `EngineError`. With 0, the engine computes on the caller's thread and returns to its event loop between steps.
    */
   readonly workers?: number
   /**
@@ -38,12 +38,13 @@ export interface EngineOptions {
    */
   readonly wideVectors?: boolean
   /**
-   * Additional models: Hugging Face folders, GGUF files, presets or `smollm2`, known by the given path or name. They share the engine's
-   * memory. A model that cannot be used is refused on its first request.
+   * Models to serve besides the presets: Hugging Face folders, GGUF files, presets or `smollm2`. Requests name a model by its path or by
+   * the `name` given with it. All models share the engine's memory. A model that cannot be opened is logged, and requests for it fail.
    */
   readonly models?: ReadonlyArray<string | NamedModel>
 }
 
+/** A model and the name that requests use for it. */
 export type NamedModel = ModelSources.NamedModel
 
 /** URI scheme of the engine's checkpoint paths. */
@@ -73,7 +74,7 @@ const fromSources = (
     )
   }))
 
-/** The engine on a `Host` that the caller provides, so tests can observe it. */
+/** The engine without memory and threads of its own: the caller provides the `Host`, which tests observe. */
 export const layerNoDeps = (
   { checkpoints, models = [] }: Pick<EngineOptions, "checkpoints" | "models"> = {}
 ): Layer.Layer<
@@ -86,23 +87,24 @@ export const layerNoDeps = (
     (sources) => fromSources(sources, checkpoints)
   ))
 
-/** How an engine divides its 4 GiB of memory. It is known before any weights are read. */
+/** How an engine divides its 4 GiB of memory. The plan is computed before any weights are read. */
 export interface Plan {
   /** Compute threads; 0 computes on the caller's thread. */
   readonly workers: number
-  /** Each model's share of the memory; presets use what the other models leave. */
+  /** The plans of all models that can be opened, including the presets. */
   readonly models: ReadonlyArray<ModelPlan>
 }
 
+/** How a model uses its share of the memory. */
 export interface ModelPlan extends MemoryPlan.MemoryPlan {
   readonly name: string
-  /** Bytes available to this model when all listed models are served. */
+  /** The most bytes that this model may use: its share of the memory or, for the small presets, all of the memory. */
   readonly shareBytes: number
   /** Whether the model fits into `shareBytes`. */
   readonly fits: boolean
 }
 
-/** More threads start only on request: small models do not gain from them, and a machine may report more processors than it has. */
+/** The largest default number of threads. Small models do not gain from more, and a machine may report more processors than it has. */
 const mostThreads = 16
 
 const checkWorkers = (workers: number | undefined) =>
@@ -147,7 +149,10 @@ const open = Effect.fnUntraced(function*(models: NonNullable<EngineOptions["mode
   return yield* ModelSources.make(models)
 })
 
-/** The memory plan of an engine with these options, computed without starting it. Fails with `EngineError` for invalid options. */
+/**
+ * The memory plan of an engine with these options, computed without starting the engine. Fails with `EngineError` if `workers` is invalid
+ * or more than fit, or if two models have the same name.
+ */
 export const plan = Effect.fn("Engine.plan")(function*({ models = [], workers }: EngineOptions = {}) {
   return yield* planFor((yield* open(models, workers)).sources, workers)
 })
@@ -158,7 +163,8 @@ const wideVectorsFromEnvironment = Config.Boolean("EFFECT_RL_WIDE_VECTORS").pipe
 )
 
 /**
- * The engine with its own compute threads. Models are read on first use.
+ * The engine with its own memory and compute threads. A model's weights are read on first use. Building the layer fails with `EngineError`
+ * for invalid options or if the memory or the threads cannot be set up.
  *
  * @example
  * const engine = Engine.layerOptions({ checkpoints: "out/checkpoints", workers: 2, models: ["models/SmolLM2-135M.gguf"] })

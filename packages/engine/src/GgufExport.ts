@@ -32,7 +32,7 @@ export interface GgufExportOptions {
   readonly model: string
   /** A folder with an adapter in PEFT's format, such as a checkpoint. */
   readonly adapter: string
-  /** The file (`merged`) or folder (`adapter`) to write. It must not exist. */
+  /** The file (`merged`) or folder (`adapter`) to write. It must not exist, but its parent folder must. */
   readonly target: string
 }
 
@@ -79,7 +79,7 @@ const metadataOf = Effect.fnUntraced(function*(model: string, base: BaseModel.Ba
     "general.architecture": ["string", architecture],
     "general.type": ["string", "model"],
     "general.name": ["string", model],
-    // Mostly F16.
+    // File type 1: mostly F16.
     "general.file_type": ["u32", 1],
     "general.quantization_version": ["u32", 2],
     [`${architecture}.context_length`]: ["u32", config.contextLength],

@@ -23,7 +23,7 @@ export interface MergeOptions {
   readonly model: string
   /** A folder with an adapter in PEFT's format, such as a checkpoint. */
   readonly adapter: string
-  /** The folder to write. It must not exist. */
+  /** The folder to write. It must not exist, but its parent folder must. */
   readonly target: string
 }
 

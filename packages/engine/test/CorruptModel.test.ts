@@ -1,4 +1,4 @@
-/** Model folders that cannot be used. Errors name the file and the value, and other models are still served. */
+/** Checks model folders that cannot be used: errors name the file and the value, and other models are still served. */
 import { Tinker } from "@effect-rl/core"
 import * as Engine from "@effect-rl/engine/Engine"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -102,7 +102,7 @@ const refuses = (file: string) => ([, change, message]: Case) =>
     )
   }).pipe(Effect.provide(NodeServices.layer))
 
-describe("a folder", () => {
+describe("requests fail for a model folder", () => {
   it.effect.each(weights)("whose weights %s", refuses("model.safetensors"))
 
   it.effect.each(tokenizers)("whose tokenizer %s", refuses("tokenizer.json"))

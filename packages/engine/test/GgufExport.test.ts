@@ -30,7 +30,7 @@ describe("GgufExport", () => {
   layer(NodeServices.layer)((it) => {
     for (const kind of ["folder", "GGUF file"] as const) {
       for (const trainUnembed of [true, false]) {
-        it.effect(`of a ${kind} merges what the adapter computes${trainUnembed ? ", its tied head untied" : ""}`, () =>
+        it.effect(`merges a ${kind} and its adapter${trainUnembed ? ", untying the adapted head" : ""}`, () =>
           Effect.gen(function*() {
             const { folder, models, target } = yield* temporary
             const { adapter, logprobs } = yield* trained(models[kind], folder, trainUnembed)

@@ -9,7 +9,7 @@ import * as ToolEvaluation from "../scripts/pretrain/ToolEvaluation.ts"
 describe("Preset", () => {
   layer(NodeServices.layer)((it) => {
     it.effect.each([...Preset.folders])(
-      "%s has a weight for each token and a context for conversations",
+      "%s has an embedding row for each token and a context of at least 1152 tokens",
       ([, url]) =>
         Effect.gen(function*() {
           const { compute, tokenizer } = yield* load(url)
@@ -20,7 +20,7 @@ describe("Preset", () => {
 
     for (const name of ["effect-rl/tiny-64", "effect-rl/tiny-128"]) {
       it.effect(
-        `${name} sometimes adds held-out numbers, and mostly where it works step by step`,
+        `${name} sometimes adds held-out numbers correctly, and mostly if it works step by step`,
         () =>
           Effect.gen(function*() {
             const url = yield* Effect.fromNullishOr(Preset.folders.get(name))

@@ -24,7 +24,7 @@ export interface OptimizerState {
 
 export interface Checkpoint {
   readonly layout: Adapter.AdapterLayout
-  /** The base model's name or path. */
+  /** The base model's name or path; empty if the checkpoint names none. */
   readonly baseModel: string
   readonly parameters: Float32Array
   readonly optimizer: OptimizerState | undefined
@@ -186,7 +186,7 @@ const halfToFloat = (bits: number): number => {
   return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1024 + fraction) * 2 ** (exponent - 25)
 }
 
-/** Fails for an unread tensor: leaving out a tensor that the engine does not compute would change the adapter's results. */
+/** Fails if the file has a tensor that is not among the factors: ignoring it would change the adapter's results. */
 const checkNothingLeft = (
   reader: Safetensors.Reader,
   factors: ReadonlyArray<Factor>,
@@ -247,17 +247,17 @@ const adapterConfig = (peft: PeftConfig.PeftConfig): Required<Adapter.AdapterCon
   }
 }
 
-/** Reads a checkpoint's adapter configuration and the name of its base model. */
+/** Reads a checkpoint's adapter configuration and its base model's name, which is empty if the checkpoint names none. */
 export const readConfig = Effect.fn("Checkpoint.readConfig")(function*(folder: string) {
   const peft = yield* readPeftConfig(folder)
   return { config: adapterConfig(peft), baseModel: peft.base_model_name_or_path ?? "" }
 })
 
 /**
- * Reads a checkpoint for a model. `optimizer: true` requires the optimizer state, and `digest` must match the checkpoint's. If an adapter
- * from another tool leaves out attention or feed-forward modules, their factors are zero and stay zero in training, so they change nothing.
- * Fails with `CheckpointError` if files are missing, corrupt or changed since they were saved, if tensors do not fit the model, or if a
- * tensor is not part of the adapter.
+ * Reads a checkpoint for a model. `optimizer: true` requires the optimizer state. If `digest` is given, it must equal the checkpoint's
+ * digest. If an adapter from another tool leaves out attention or feed-forward modules, their factors are zero and stay zero in training,
+ * so they change nothing. Fails with `CheckpointError` if the configuration is missing or unsupported or a file was changed since it was
+ * saved, and with `SafetensorsError` if a tensor file is missing or corrupt or its tensors do not fit the adapter and the model.
  */
 export const read = Effect.fn("Checkpoint.read")(function*(
   folder: string,

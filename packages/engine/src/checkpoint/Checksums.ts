@@ -38,8 +38,8 @@ const digest = Effect.fnUntraced(function*(path: string) {
 export const digestOf = (lines: string | Uint8Array): string => createHash("sha256").update(lines).digest("hex")
 
 /**
- * Fails at the first file whose bytes differ from the saved ones. A folder without checksums, as other tools write it, passes unless a
- * `digest` is expected.
+ * Fails if the checksum file's digest is not `expected`, or if one of the named files is missing or was changed. A folder without a
+ * checksum file, as other tools write it, passes if `expected` is undefined.
  */
 export const check = Effect.fn("Checksums.check")(function*(
   folder: string,

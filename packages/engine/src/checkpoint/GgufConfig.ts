@@ -5,13 +5,13 @@ import * as Gguf from "../numerics/Gguf.ts"
 import type * as GgufHeader from "../numerics/GgufHeader.ts"
 import * as UnsupportedModel from "./UnsupportedModel.ts"
 
-/** The tensor with the rotary frequency divisors of Llama 3 files. */
+/** The name of the tensor with the rotary frequency divisors in Llama 3 files. */
 export const ropeDivisors = "rope_freqs.weight"
 
-/** Metadata fields, without the architecture prefix, for features that the engine lacks; a value above 0 is refused. */
+/** Metadata fields, without the architecture prefix, for features that the engine lacks. Any value except 0 is refused. */
 const uncomputed = ["expert_count", "attention.sliding_window", "logit_scale", "residual_scale", "embedding_scale"]
 
-/** Typed metadata reads; `mistake` returns the first failure. */
+/** Functions that read typed metadata fields. `mistake` describes the first invalid field; undefined if there is none. */
 const fields = (metadata: GgufHeader.Metadata, architecture: string) => {
   let mistake: string | undefined
   const get = (field: string) => metadata.get(`${architecture}.${field}`)
@@ -111,7 +111,10 @@ const readDivisors = Effect.fnUntraced(function*(reader: Gguf.Reader, headSize: 
   return wrong === undefined ? divisors : yield* fail(`holds ${wrong}, expected numbers above 0`)
 })
 
-/** Fails for an unsupported architecture, naming it, and for unsupported or invalid fields of a supported one. */
+/**
+ * Reads a model's configuration. Fails with `GgufError` for an unsupported architecture, for one part of a split model, and for unsupported
+ * or invalid fields.
+ */
 export const fromReader = Effect.fnUntraced(function*(reader: Gguf.Reader) {
   const { file, metadata } = reader
   const fail = (detail: string) => new Gguf.GgufError({ file, detail })

@@ -63,7 +63,7 @@ const unpaired = (bytes: Uint8Array, rowBytes: number, headSize: number): Uint8A
   return out
 }
 
-/** Whether `llama` files interleave the rows of this matrix. */
+/** Whether the model's GGUF file interleaves the rows of this tensor, as `llama` files do for query and key projections. */
 export const isPaired = (config: ModelConfig, name: string) =>
   config.family === "llama" && /\.self_attn\.[qk]_proj\.(weight|bias)$/.test(name)
 
@@ -85,7 +85,7 @@ const finderOf = (reader: Gguf.Reader, config: ModelConfig): ModelWeights.Find<G
     return { type, read }
   })
 
-/** Fails for an unread tensor: ignoring it would change the model's results. */
+/** Fails if the file has a tensor that the engine does not read: ignoring it would change the model's results. */
 const checkNothingLeft = (reader: Gguf.Reader, config: ModelConfig) => {
   const known = new Set([...ModelWeights.names(config).map(nameOf), GgufConfig.ropeDivisors])
   const left = reader.names.find((name) => !known.has(name))
@@ -94,7 +94,7 @@ const checkNothingLeft = (reader: Gguf.Reader, config: ModelConfig) => {
   return Effect.fail(new Gguf.GgufError({ file: reader.file, detail }))
 }
 
-/** Reads the metadata and checks that every tensor is present. `load` reads the weights. */
+/** Reads the metadata and checks that the file has every tensor of the model and no others. `load` reads the weights. */
 export const open = Effect.fn("GgufModel.open")(function*(file: string) {
   const reader = yield* Gguf.open(file)
   const config = yield* GgufConfig.fromReader(reader)

@@ -108,7 +108,7 @@ const definition = ({ kinds, merges, tokens }: Vocabulary, pre: PreTokenization)
   }
 }
 
-/** The start and end tokens and the chat template, in the fields of `tokenizer_config.json`. */
+/** The start token (null unless the file adds one to texts), the end token and the chat template, as in `tokenizer_config.json`. */
 const configuration = (metadata: Metadata, { tokens }: Vocabulary) => {
   const token = (key: string) => {
     const id = metadata.get(key)
@@ -123,8 +123,8 @@ const configuration = (metadata: Metadata, { tokens }: Vocabulary) => {
 }
 
 /**
- * The contents of `tokenizer.json` and `tokenizer_config.json`. Fails for tokenizers other than byte-level BPE and for an unknown
- * pre-tokenizer.
+ * The parsed contents of `tokenizer.json` (`definition`) and `tokenizer_config.json` (`configuration`). Fails with `TokenizerError` for
+ * tokenizers other than byte-level BPE, for an unknown pre-tokenizer, and for missing or invalid tables.
  */
 export const files = Effect.fnUntraced(function*(file: string, metadata: Metadata) {
   const fail = (detail: string) => new Tokenizer.TokenizerError({ tokenizer: file, detail })
@@ -181,7 +181,7 @@ const canonical = (pre: unknown) => JSON.stringify(pre, (key, value: unknown) =>
 /** A token that pads the vocabulary to the number of embedding rows. */
 const filler = (id: number) => `[PAD${id}]`
 
-/** The GGUF name of a pre-tokenizer; the first name if several split alike. */
+/** The GGUF name of a pre-tokenizer; the first name if several split alike, undefined if none does. */
 const preNameOf = (pre: unknown) =>
   Array.from(preTokenizations).find(([, { preTokenizer }]) => canonical(preTokenizer) === canonical(pre))?.[0]
 

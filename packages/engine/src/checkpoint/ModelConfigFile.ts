@@ -103,7 +103,7 @@ const isPositive = (field: string, found: number): Requirement => ({
   met: found > 0
 })
 
-/** Mistral's `sliding_window` always applies; Qwen's applies only if `use_sliding_window` is true. */
+/** Mistral's `sliding_window` always applies. Qwen's applies only if `use_sliding_window` is true, which is refused separately. */
 const slidingWindow = (source: HuggingFaceConfig, family: ModelConfig.Family): Requirement => {
   const window = source.sliding_window ?? null
   return {
@@ -202,9 +202,8 @@ const fromSource = (
 }
 
 /**
- * Parses a Hugging Face `config.json`.
- * Fails with `Malformed` if fields are missing or have the wrong type, and with `Unsupported` for another architecture or an unsupported
- * feature, such as sliding windows.
+ * Parses a Hugging Face `config.json`. Fails with a `ModelConfigError`, whose reason is `Malformed` if fields are missing or have the wrong
+ * type, and `Unsupported` for another architecture or an unsupported feature, such as sliding windows.
  */
 export const fromJson = Effect.fnUntraced(function*(file: string, text: string) {
   const decode = <A>(schema: Schema.Codec<A, unknown>) =>

@@ -11,7 +11,7 @@ import * as TensorType from "../numerics/TensorType.ts"
 import * as ModelConfigFile from "./ModelConfigFile.ts"
 import * as ModelWeights from "./ModelWeights.ts"
 
-/** A file of the folder is missing or cannot be read. */
+/** A file of the folder is missing, unreadable or invalid, or a tied head differs from the embedding. */
 export class ModelFolderError extends Schema.TaggedError<ModelFolderError>()("ModelFolderError", {
   folder: Schema.String,
   detail: Schema.String
@@ -96,7 +96,7 @@ const isEqual = Effect.fnUntraced(function*<E>(a: ModelWeights.FileTensor<E>, b:
   return true
 })
 
-/** Checks that a stored copy of a tied head equals the embedding. */
+/** Fails if the folder stores a copy of a tied head that differs from the embedding. */
 const checkTied = Effect.fnUntraced(function*(folder: string, config: ModelConfig) {
   const { find, has } = yield* openWeights(folder)
   if (!config.tiedEmbeddings || !has(head) || !has(embedding)) return
@@ -111,7 +111,7 @@ const checkTied = Effect.fnUntraced(function*(folder: string, config: ModelConfi
   })
 }, Effect.scoped)
 
-/** Reads the configuration and checks that every tensor is present. `load` reads the weights. */
+/** Reads the configuration and checks that the folder has every tensor of the model. `load` reads the weights. */
 export const open = Effect.fn("ModelFolder.open")(function*(folder: string) {
   const path = yield* Path.Path
   const text = yield* readText(folder, configFile)
@@ -121,7 +121,7 @@ export const open = Effect.fn("ModelFolder.open")(function*(folder: string) {
   return { folder, config, storageOf } satisfies ModelFolder
 }, Effect.scoped)
 
-/** Finds the folder's tensors. The scope closes its files. */
+/** Returns a function that finds the folder's tensors. The scope closes the files. */
 export const finder = ({ folder }: ModelFolder) => Effect.map(openWeights(folder), ({ find }) => find)
 
 /**

@@ -24,7 +24,7 @@ export interface FileTensor<E> {
   readonly read: (offset: number, into: Uint8Array) => Effect.Effect<void, E>
 }
 
-/** Finds a tensor by its Hugging Face name. Fails if it is missing or has another shape. */
+/** Finds a tensor by its Hugging Face name. Fails if the tensor is missing, has another shape, or has an unsupported type. */
 export type Find<E> = (name: string, shape: ReadonlyArray<number>) => Effect.Effect<FileTensor<E>, E>
 
 /** The Hugging Face names of all of a model's tensors. */

@@ -39,7 +39,7 @@ const harmless: ReadonlySet<string> = new Set([
 /** Initializations that leave the base model's weights unchanged. */
 const initializations: ReadonlySet<unknown> = new Set([true, false, "gaussian", "eva", "orthogonal"])
 
-/** Whether a field is unused: null, false, "none" or empty. */
+/** Whether a field's value means that its feature is unused: null, false, "none", or an empty list or object. */
 const isUnused = (value: unknown): boolean => {
   if (value === null || value === undefined || value === false || value === "none") return true
   if (typeof value !== "object") return false
@@ -55,9 +55,8 @@ const decodeRecord = Schema.decodeUnknownEffect(
 const decodeFields = Schema.decodeUnknownEffect(Fields)
 
 /**
- * Parses an `adapter_config.json`.
- * Fails with `CheckpointError` for anything but plain LoRA on a model's linear modules. A used field that the engine does not support, such
- * as `use_dora` or `rank_pattern`, is refused with its value.
+ * Parses an `adapter_config.json`. Fails with `CheckpointError` for anything but plain LoRA on a model's linear modules. The message names
+ * an unsupported field that is in use, such as `use_dora` or `rank_pattern`, and its value.
  */
 export const fromJson = Effect.fnUntraced(function*(file: string, text: string) {
   const refuse = (detail: string) => new CheckpointError.CheckpointError({ file, detail })

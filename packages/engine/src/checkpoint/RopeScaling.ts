@@ -24,7 +24,7 @@ const fieldsOf: Readonly<Record<string, ReadonlyArray<"factor" | "low_freq_facto
   llama3: ["factor", "low_freq_factor", "high_freq_factor"]
 }
 
-/** The first field that this scaling type requires but that is missing or not above 0; undefined if none is. */
+/** The first field that the scaling type requires but that is missing or not above 0; undefined if there is none. */
 export const missing = (parameters: Parameters): string | undefined =>
   fieldsOf[typeOf(parameters)]?.find((field) => !((parameters[field] ?? 0) > 0))
 
@@ -70,7 +70,10 @@ const published = {
 const isNear = (one: ReadonlyArray<number>, other: ReadonlyArray<number>) =>
   one.every((value, i) => Math.abs(value - (other[i] ?? NaN)) <= 1e-5 * value)
 
-/** The scaling parameters that yield a model's divisors; undefined if no supported type yields them. */
+/**
+ * The scaling parameters that yield a model's divisors: linear scaling, or Llama 3 scaling with the published parameters and any factor.
+ * Undefined if neither yields them.
+ */
 export const fromDivisors = (
   { ropeDivisors, ...unscaled }: Unscaled & { readonly ropeDivisors?: ReadonlyArray<number> }
 ): Parameters | undefined => {

@@ -1,4 +1,4 @@
-/** The architectures that the engine supports, and the missing features of other well-known ones. */
+/** The architectures that the engine supports, and the features that other well-known architectures need and the engine lacks. */
 import { families } from "../model/ModelConfig.ts"
 
 export { families }
@@ -22,7 +22,7 @@ const parts: ReadonlyArray<readonly [name: RegExp, part: string]> = [
   [/_vl$|^qwen2vl$|^qwen3vl$|^mllama$|^llava/, "images"]
 ]
 
-/** Describes a model type and the feature of it that the engine lacks. */
+/** Describes an unsupported model type and, for a well-known type, the feature that the engine lacks. */
 export const describe = (type: string): string => {
   const [, part] = parts.find(([name]) => name.test(type)) ?? []
   const reason = part === undefined ? "an architecture that the engine does not know" : `which has ${part}`

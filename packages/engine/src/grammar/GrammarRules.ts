@@ -6,11 +6,11 @@ import * as StringRules from "./StringRules.ts"
 export interface Rules {
   /** The rules as text; rule `answer_start` matches a whole text. */
   readonly text: string
-  /** Texts that may be single tokens. */
+  /** The texts of added tokens that the rules may use, such as the marks around a call. */
   readonly marks: ReadonlyArray<string>
 }
 
-/** The rule of a whole sample: a text that the grammar allows, followed by its stop. */
+/** The name of the rule for a whole sample: a text that the grammar allows, followed by its stop. */
 export const root = "answer"
 
 const start = "answer_start"
@@ -41,7 +41,10 @@ export const calls = (text: string, { between, close, hasText, marks, open }: Gr
   }
 }
 
-/** Adds rule `answer`: a text that ends with one of the UTF-8 strings, or anywhere if there are stop tokens. */
+/**
+ * Adds the rule `answer`: a text that the grammar allows, followed by one of the UTF-8 stop strings. If there are stop tokens, the text may
+ * also end without a stop string.
+ */
 export const stopped = ({ text }: Rules, strings: ReadonlyArray<string>, hasStopTokens: boolean) => {
   const endings = [...strings.map((string) => literal(fromUtf8(string))), ...(hasStopTokens ? ["\"\""] : [])]
   return `${text}\n${root} ::= ${start} (${endings.join(" | ")})\n`

@@ -7,7 +7,7 @@ import * as GrammarRules from "./GrammarRules.ts"
 import * as RecentlyUsed from "./RecentlyUsed.ts"
 import * as Xgrammar from "./Xgrammar.ts"
 
-/** This thread's instance of the library and the last line that it printed. An aborted instance is replaced. */
+/** This thread's instance of the library, and the last fatal error that the instance printed. An aborted instance is replaced. */
 interface Reader {
   readonly library: Xgrammar.Xgrammar
   printed: string
@@ -58,7 +58,7 @@ const rulesOf = Effect.fnUntraced(function*(jsonSchema: Grammar.Grammar["jsonSch
   return remember(schema, rules)
 })
 
-/** The rules of a grammar. Fails for an unsupported schema; see `Grammar.problem`. */
+/** The rules of a grammar. Fails with `Rejected` for an unsupported schema; see `Grammar.problem`. */
 export const of = ({ calls, jsonSchema }: Grammar.Grammar) =>
   Effect.map(
     rulesOf(jsonSchema),

@@ -1,5 +1,5 @@
 /**
- * Loads `@mlc-ai/web-xgrammar`, which compiles grammars to token masks, and types the parts of it that the engine uses.
+ * Loads `@mlc-ai/web-xgrammar`, which compiles grammars to token masks, and declares types for the exports that the engine uses.
  * Node mistakes the package's UMD bundle for an ES module, so the bundle is read and evaluated here. A grammar that the library cannot
  * parse aborts its WebAssembly instance and every object made from it, so a separate instance parses each grammar before a thread gets it.
  */
@@ -76,7 +76,10 @@ type Evaluate = (library: object, console: object) => void
 
 let evaluator: Evaluate | undefined
 
-/** Hides `process`, so the library does not detect Node and import Node modules or read files; its WebAssembly is embedded. */
+/**
+ * Reads the library's code. `process` is hidden from the code, so it does not detect Node and import Node modules or read files; its
+ * WebAssembly is embedded.
+ */
 const readLibrary = (): Evaluate => {
   const file = createRequire(import.meta.url).resolve("@mlc-ai/web-xgrammar")
   const body = new Function(

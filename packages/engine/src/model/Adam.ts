@@ -6,7 +6,7 @@ export interface AdamConfig {
   readonly learningRate: number
   readonly beta1: number
   readonly beta2: number
-  /** Must be above 0: otherwise a parameter that never had a gradient would become 0/0. */
+  /** The number added to the denominator. It must be above 0, or the change of a parameter that never had a gradient would be 0/0. */
   readonly epsilon: number
   readonly weightDecay: number
   /** Gradients are scaled down so that their L2 norm over all parameters is at most this; 0 disables clipping. */

@@ -1,6 +1,6 @@
 /**
  * A low-rank adapter: y = x·W + (alpha/rank)·(x·A)·B for every adapted matrix, with A [inputs, rank] and B [rank, outputs].
- * All factors are stored in one block. Gradients, optimizer moments and snapshots use the same layout, so one kernel call performs an
+ * All factors are stored in one block. Gradients and optimizer moments use the same layout, so one kernel call performs an
  * optimizer step. Ranks are padded to a multiple of 8 with columns and rows that stay zero.
  */
 import type { Kernels } from "../numerics/Kernels.ts"
@@ -11,14 +11,17 @@ export interface AdapterConfig {
   readonly rank: number
   /** The numerator of the scale alpha/rank; default 32. */
   readonly alpha?: number
-  /** Default: true, as for `trainMlp` and `trainUnembed`. */
+  /** Whether the attention matrices are adapted. Default: true, as for `trainMlp` and `trainUnembed`. */
   readonly trainAttention?: boolean
   readonly trainMlp?: boolean
-  /** The LM head. If the head is tied to the embedding, the adapter acts on the head only. */
+  /** Whether the LM head is adapted. If the head is tied to the embedding, the adapter acts on the head only. */
   readonly trainUnembed?: boolean
 }
 
-/** Offsets of one adapted matrix, in floats from the start of each block. */
+/**
+ * Offsets of one adapted matrix's factors, in floats: `a` and `b` in parameter blocks, `packedA` and `packedB` in the forward block,
+ * `transposedA` and `transposedB` in the backward block.
+ */
 export interface Target {
   readonly inputs: number
   readonly outputs: number
@@ -30,18 +33,18 @@ export interface Target {
   readonly transposedB: number
 }
 
-/** Plain data that can be posted to workers. */
+/** The places of all adapted matrices in an adapter's blocks: plain data that can be posted to workers. */
 export interface AdapterLayout {
   readonly rank: number
   readonly paddedRank: number
   readonly alpha: number
   readonly layers: ReadonlyArray<Partial<Readonly<Record<ModelConfig.LinearName, Target>>>>
   readonly head: Target | undefined
-  /** Size of a block that holds parameters, gradients or one optimizer moment. */
+  /** Size in floats of a block that holds parameters, gradients or one optimizer moment. */
   readonly parameterFloats: number
-  /** Size of a block that the forward pass reads. */
+  /** Size in floats of the block that the forward pass reads. */
   readonly forwardFloats: number
-  /** Size of a block that only the backward pass reads. */
+  /** Size in floats of the block that only the backward pass reads. */
   readonly backwardFloats: number
 }
 
@@ -103,7 +106,7 @@ export const layout = (model: ModelConfig.ModelConfig, config: AdapterConfig): A
 export interface NamedTarget {
   readonly path: string
   readonly target: Target
-  /** Outputs without padding. */
+  /** The number of outputs without padding. */
   readonly outputs: number
 }
 
@@ -142,7 +145,7 @@ export const initialize = (
   }
 }
 
-/** Writes the packed blocks from the current parameters. Call it after each parameter change and for each snapshot. */
+/** Writes the packed blocks from the current parameters. Must be called after each parameter change and for each snapshot. */
 export const pack = (kernels: Kernels, parameters: Memory.Address, packed: PackedAdapter): void => {
   const { alpha, paddedRank, rank } = packed.layout
   const scale = alpha / rank

@@ -109,7 +109,7 @@ const recordFrom = ({ config }: Compute, kept: AttentionRecord, start: number): 
 
 /**
  * Writes x plus the attention's result for the rows of `span` to `out`, and the keys and values of all rows to the cache. Returns the
- * record for a backward pass. Everything is allocated in the arena.
+ * record for a backward pass, which is allocated in the arena.
  */
 export const forward = (
   compute: Compute,
@@ -209,7 +209,7 @@ const attend = (
   )
 }
 
-/** Converts the gradients of rotated queries and keys to gradients of the unrotated ones, in place. */
+/** Converts the gradients of rotated queries and keys, in place, to the gradients before rotation and head norms. */
 const unrotate = (
   compute: Compute,
   batch: Batch.Batch,

@@ -11,7 +11,7 @@ const none = { rows: 0, segments: 0 }
 
 /**
  * Adds gradients to all blocks in `gradients`. `dx` is the gradient in the reached hidden rows before the head. Rows that are reached only
- * through later rows start with a zero gradient: in the last layer only their keys and values receive one.
+ * through later rows start with a zero gradient; in the last layer only the keys and values of these rows receive a gradient.
  */
 export const run = (
   compute: Compute,

@@ -28,7 +28,7 @@ export const groupsBetween = (groups: ReadonlyArray<Group>, start: number, end: 
 export interface CacheLayout {
   readonly layerStride: number
   readonly valueOffset: number
-  /** Size of the whole cache. */
+  /** Size of the whole cache in bytes. */
   readonly bytes: number
 }
 

@@ -25,7 +25,7 @@ const recordFrom = ({ config }: Compute, kept: FeedForwardRecord, start: number)
 })
 
 /**
- * Writes x plus this half's result for the rows of `span` to `out`. Returns the record for a backward pass. Everything is allocated in the
+ * Writes x plus this half's result for the rows of `span` to `out`. Returns the record for a backward pass, which is allocated in the
  * arena.
  */
 export const forward = (

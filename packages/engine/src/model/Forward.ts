@@ -67,7 +67,7 @@ export interface Recorded {
   readonly layer: (index: number) => LayerRecord
 }
 
-/** `run`, keeping the records of all layers. */
+/** Like `run`, but keeps the records of all layers. */
 const keep = (compute: Compute, batch: Batch.Batch): Recorded => {
   const { arena, config, weights } = compute
   let x = embed(compute, batch)
@@ -80,7 +80,7 @@ const keep = (compute: Compute, batch: Batch.Batch): Recorded => {
   return { x, layer: (index) => at(layers, index) }
 }
 
-/** `run`, keeping only the input of each layer: a third more computation for a fraction of the memory. */
+/** Like `run`, but keeps the input of each layer, from which a layer's record is recomputed: a third more computation, but less memory. */
 const recompute = (compute: Compute, batch: Batch.Batch): Recorded => {
   const { arena, config, weights } = compute
   const inputs = [embed(compute, batch)]
@@ -109,6 +109,6 @@ const at = <A>(layers: ReadonlyArray<A>, index: number): A => {
 /** Whether the forward pass keeps the records for the backward pass, or they are recomputed layer by layer. */
 export type Records = "kept" | "recomputed"
 
-/** `run` for a following backward pass. Recomputed records require a cache that all layers share. */
+/** Like `run`, for a following backward pass. Recomputed records require a cache that all layers share. */
 export const record = (compute: Compute, batch: Batch.Batch, records: Records): Recorded =>
   records === "kept" ? keep(compute, batch) : recompute(compute, batch)

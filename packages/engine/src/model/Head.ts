@@ -56,7 +56,7 @@ const chosenGroups = (groups: ReadonlyArray<Batch.Group>, chosen: ArrayLike<numb
   }).filter((group) => group.rows > 0)
 }
 
-/** `forward` for the chosen rows of `x`, given in ascending order. */
+/** Like `forward`, for the chosen rows of `x`, which are given in ascending order. */
 export const forwardAt = (
   compute: Compute,
   groups: ReadonlyArray<Batch.Group>,
@@ -131,7 +131,7 @@ const chunks = (
 export interface Scored {
   /** The log-probability of each target. */
   readonly logprobs: Float32Array
-  /** Kept in the arena if all rows fit in one chunk, so that `backward` need not recompute them. */
+  /** The logits, if all rows fit in one chunk. They stay in the arena, so `backward` need not recompute them. */
   readonly logits: Logits | undefined
 }
 
@@ -163,7 +163,7 @@ const gradientSlice = (target: TargetGradient, start: number, end: number): Targ
   return { ...own, coefficients: target.coefficients.subarray(own.first, own.first + own.tokens.length) }
 }
 
-/** Writes the gradient of the rows behind the logits to `dx`. Overwrites the logits. */
+/** Writes the gradient of the hidden rows from which the logits were computed to `dx`. Overwrites the logits. */
 const backwardInto = (
   compute: Compute,
   dx: Address,

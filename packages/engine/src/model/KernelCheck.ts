@@ -9,7 +9,7 @@ import type { ModelConfig } from "./ModelConfig.ts"
 import * as Pass from "./Pass.ts"
 import * as Weights from "./Weights.ts"
 
-/** Sizes that leave a remainder in every tile. */
+/** A small model whose sizes leave a remainder in every tile of the kernels. */
 const config: ModelConfig = {
   family: "qwen3",
   vocabularySize: 61,
@@ -118,5 +118,5 @@ const outcome = (module: Kernels.Module) => {
   ])
 }
 
-/** Whether both compute the same bits, in training, sampling and products with every stored type. */
+/** Whether two compilations compute the same bits in training, sampling and products with every stored type. */
 export const agree = (one: Kernels.Module, other: Kernels.Module): boolean => outcome(one).equals(outcome(other))

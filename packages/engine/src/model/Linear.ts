@@ -1,4 +1,4 @@
-/** A matrix of the model, with the adapter of each row group. */
+/** Multiplies rows by a matrix of the model and by the adapter of each row group. */
 import type { Accumulate } from "../numerics/Kernels.ts"
 import type { Address } from "../numerics/Memory.ts"
 import * as TensorType from "../numerics/TensorType.ts"
@@ -22,7 +22,7 @@ const weightsAt = ({ weights }: Compute, site: Site): Linear => {
   return layer[site.name]
 }
 
-/** y = or += x·W; with `backward`, x·Wᵀ. */
+/** Sets y to x·W or, with `backward`, to x·Wᵀ. With `accumulate` 1, adds the product to y. */
 const multiply = (
   { arena, kernels }: Compute,
   { inputs, matrix, outputs }: Linear,
@@ -47,7 +47,7 @@ const multiply = (
 /** Floats of scratch that a product with a stored matrix needs. */
 export const storedScratch = (inputs: number): number => Math.max(32 * inputs + 256, 16_384)
 
-/** y = or += x·W + bias + (alpha/rank)·(x·A)·B. */
+/** Sets y to x·W + bias + (alpha/rank)·(x·A)·B. With `accumulate` 1, adds the result to y. */
 export const forward = (
   compute: Compute,
   groups: ReadonlyArray<Group>,

@@ -4,7 +4,7 @@ export const families = ["llama", "mistral", "qwen2", "qwen3"] as const
 
 export type Family = typeof families[number]
 
-/** A model's configuration. Sizes count floats. Plain data that can be posted to workers. */
+/** A model's configuration, as plain data that can be posted to workers. Sizes count floats. */
 export interface ModelConfig {
   readonly family: Family
   readonly vocabularySize: number

@@ -23,7 +23,7 @@ export interface Example extends PrefixTree.Branch {
 export interface Trained {
   /** Log-probabilities `[tokens, candidates]` for each example; NaN at positions that are not read. */
   readonly logprobs: ReadonlyArray<Float32Array>
-  /** The sum over examples, in order. */
+  /** The sum of the examples' losses, added in order. */
   readonly loss: number
 }
 
@@ -61,7 +61,7 @@ const headInput = (compute: Compute, { groups, read: { end, start }, rows }: Bat
 const perExample = ({ placesS }: Targets.Targets, values: Float32Array): ReadonlyArray<Float32Array> =>
   placesS.map((places) => Float32Array.from(places, (place) => values[place] ?? NaN))
 
-/** Computes only log-probabilities. */
+/** Computes the log-probabilities `[tokens, candidates]` of each example; NaN at positions that are not read. */
 export const forward = (
   compute: Compute,
   examples: ReadonlyArray<Example>,
@@ -136,8 +136,9 @@ const headBackward = (
 }
 
 /**
- * Computes log-probabilities, the loss that `lossOf` returns for each example, and its gradients, which are added to the blocks in
- * `gradients`. Prefixes that sequences share are computed once, forward and backward.
+ * Computes log-probabilities and the sum of the losses that `lossOf` returns, and adds their gradients to the blocks in `gradients`.
+ * Prefixes that sequences share are computed once, forward and backward. Throws `RangeError` if a loss has a gradient at a position that is
+ * not read or not learned.
  */
 export const forwardBackward = (
   compute: Compute,

@@ -22,7 +22,7 @@ export interface Extent {
 /** Consecutive rows and their segments. */
 export interface Span {
   readonly start: Extent
-  /** Exclusive. */
+  /** The rows and segments before the end, which is exclusive. */
   readonly end: Extent
 }
 
@@ -62,9 +62,9 @@ const sharedLength = (left: Int32Array, right: Int32Array): number => {
 
 /** A branch, in the order of all branches' tokens. */
 export interface Sorted {
-  /** Its index among the given branches. */
+  /** The branch's index among the given branches. */
   readonly index: number
-  /** The length of the prefix that it shares with the previous branch; it shares no longer prefix with an earlier one. */
+  /** The length of the prefix shared with the previous branch. No earlier branch shares a longer prefix. */
   readonly shared: number
 }
 
@@ -96,10 +96,10 @@ interface Tokens {
   readonly count: number
   readonly ids: Int32Array
   readonly positions: Int32Array
-  /** -1 for a root. */
+  /** The parent of each token; -1 for a root. */
   readonly parents: Int32Array
   readonly states: Uint8Array
-  /** 1 if any branch reads the log-probability. */
+  /** 1 for a token whose log-probability any branch reads, otherwise 0. */
   readonly reads: Uint8Array
   readonly children: Int32Array
   /** The tokens of each branch. */

@@ -25,7 +25,7 @@ const startsOf = (wanted: ReadonlyArray<Wanted>, rowCount: number): Int32Array =
   return starts
 }
 
-/** Orders the targets of a row by sequence. */
+/** Collects the targets of each row, in the order of the sequences. */
 export const make = (wanted: ReadonlyArray<Wanted>, rowCount: number): Targets => {
   const starts = startsOf(wanted, rowCount)
   const next = starts.slice()

@@ -36,7 +36,7 @@ export interface LayerWeights extends Readonly<Record<ModelConfig.LinearName, Li
   readonly keyNorm: Memory.Address
 }
 
-/** Plain data that can be posted to workers. */
+/** The addresses of a model's weights: plain data that can be posted to workers. */
 export interface Weights {
   /** The matrix from which token rows are gathered; the head's matrix if the embeddings are tied. */
   readonly embedding: Matrix
@@ -61,7 +61,7 @@ const largestInPanels = 64_000_000
 export const fitsPanels = (config: ModelConfig.ModelConfig): boolean =>
   ModelConfig.parameterCount(config) <= largestInPanels
 
-/** Panels for a small model and the file's own types for a large one. Neither rounds a weight. */
+/** Stores a small model as panels and a large model in the types of its file. Neither storage rounds a weight. */
 export const storageFor = (
   config: ModelConfig.ModelConfig,
   typeOf: (tensor: string) => TensorType.TensorType
@@ -69,7 +69,7 @@ export const storageFor = (
 
 const embeddingName = "model.embed_tokens.weight"
 
-/** The tensor that holds the LM head. */
+/** The name of the tensor that holds the LM head. */
 const headName = (config: ModelConfig.ModelConfig) => config.tiedEmbeddings ? embeddingName : "lm_head.weight"
 
 const layerPath = (index: number) => `model.layers.${index}`
@@ -170,7 +170,7 @@ export const bytes = (config: ModelConfig.ModelConfig, storageOf: StorageOf): nu
   return counter.bytes()
 }
 
-/** Takes the rows' bytes unchanged. The padding after the last row must be filled with zeros. */
+/** A place that takes the rows' bytes unchanged. The padding after the last row must be filled with zeros. */
 export interface StoredSlot {
   readonly _tag: "Stored"
   readonly type: TensorType.TensorType
@@ -180,8 +180,8 @@ export interface StoredSlot {
 }
 
 /**
- * Takes `rows` consecutive rows as f32, starting at `firstRow`, a multiple of 8. If the last piece does not end at a multiple of 8 rows,
- * the source memory after it must hold zeros up to the next multiple.
+ * A place whose `pack` takes `rows` consecutive rows as f32, starting at `firstRow`, a multiple of 8. If the last piece does not end at a
+ * multiple of 8 rows, the source memory after it must hold zeros up to the next multiple.
  */
 export interface PackedSlot {
   readonly _tag: "Packed"

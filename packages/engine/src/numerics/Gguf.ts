@@ -22,7 +22,7 @@ export class GgufError extends Schema.TaggedError<GgufError>()("GgufError", {
 /** A tensor whose data range has been checked against the file. */
 export interface Tensor {
   readonly name: string
-  /** The number of rows first, as in safetensors; GGUF itself stores the row length first. */
+  /** The dimensions, number of rows first as in safetensors. GGUF itself stores the row length first. */
   readonly shape: ReadonlyArray<number>
   readonly type: TensorType.TensorType
   /** Byte offset from the start of the file. */
@@ -46,7 +46,7 @@ export interface Reader {
 const firstBytes = 1 << 22
 const largestHeader = 1 << 28
 
-/** Checks a header entry against the file. */
+/** Checks a header entry against the file. Returns the tensor, or a description of what is wrong. */
 const checked = (
   { dataStart, tensors }: GgufHeader.Header,
   name: string,

@@ -22,7 +22,7 @@ export type TensorType = keyof typeof tensorTypes
 export interface Tensor {
   readonly name: string
   readonly type: TensorType
-  /** The number of rows first, as in Hugging Face files; GGUF itself stores the row length first. */
+  /** The dimensions, number of rows first as in Hugging Face files. GGUF itself stores the row length first. */
   readonly shape: ReadonlyArray<number>
 }
 
@@ -118,7 +118,7 @@ const halves = (values: Float32Array): Uint16Array => {
   })
 }
 
-/** A tensor's values as bytes, zero-padded to the alignment; undefined if a value is NaN or too large for the type. */
+/** A tensor's values as bytes, zero-padded to the alignment; undefined if a value is NaN, infinite or too large for the type. */
 export const padded = (type: TensorType, values: Float32Array): Uint8Array | undefined => {
   const isWithin = type === "F16"
     ? values.every((value) => Math.abs(value) <= largestHalf)

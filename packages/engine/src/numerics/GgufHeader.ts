@@ -6,7 +6,7 @@ export type Value = string | number | boolean | ReadonlyArray<Value>
 export type Metadata = ReadonlyMap<string, Value>
 
 export interface Entry {
-  /** The row length first, as stored in the file. */
+  /** The dimensions, row length first as stored in the file. */
   readonly shape: ReadonlyArray<number>
   readonly typeId: number
   /** Byte offset from the start of the data. */
@@ -66,7 +66,7 @@ const otherTypes: ReadonlyMap<number, string> = new Map([
 
 export const typeName = (id: number): string => otherTypes.get(id) ?? `number ${id}`
 
-/** Reads values in order. After the last byte or an error it reads nothing more. */
+/** Reads values in order. After the last byte or an error, the cursor reads nothing more and returns empty values. */
 class Cursor {
   readonly bytes: Uint8Array
   readonly #view: DataView

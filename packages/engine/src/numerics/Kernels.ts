@@ -5,7 +5,7 @@ import type { Address, Memory } from "./Memory.ts"
 /** 1 adds to the existing values, 0 overwrites them. */
 export type Accumulate = 0 | 1
 
-/** The kernels. Their sources in `assembly/` document what each one computes and requires. */
+/** The kernels. Their sources in `assembly/` document what each kernel computes and requires. */
 export interface Kernels {
   readonly gemm: Product
   readonly gemmStored: StoredProduct

@@ -49,7 +49,7 @@ export const bytes = (memory: Memory, address: Address, count: number): Uint8Arr
   new Uint8Array(bufferTo(memory, address + count), address, count)
 
 export interface Allocator {
-  /** Allocates `count` four-byte values. */
+  /** Allocates `count` four-byte values. Throws `RangeError` if there is no space. */
   readonly allocate: (count: number) => Address
 }
 
@@ -68,7 +68,7 @@ export interface Reserver extends Allocator {
   readonly free: () => number
 }
 
-/** The index of the smallest free piece that is large enough. */
+/** The index of the smallest free piece that is large enough; -1 if there is none. */
 const bestFit = (pieces: ReadonlyArray<Region>, size: number): number => {
   let best = -1
   let least = Infinity
@@ -81,7 +81,7 @@ const bestFit = (pieces: ReadonlyArray<Region>, size: number): number => {
   return best
 }
 
-/** The index of the first piece that starts after an address. */
+/** The index of the first piece that starts at or after an address; the number of pieces if there is none. */
 const firstAfter = (pieces: ReadonlyArray<Region>, address: Address): number => {
   let low = 0
   let high = pieces.length
@@ -152,7 +152,7 @@ export const reserver = (memory: Memory): Reserver => {
   return { reserve, release, free: () => capacity - used, allocate: (count) => reserve(count * 4).start }
 }
 
-/** An allocator that only adds up sizes. */
+/** An allocator that adds up sizes without allocating memory. All its addresses are the same. */
 export const counter = (): Allocator & { readonly bytes: () => number } => {
   let bytes = 0
   return {
@@ -170,7 +170,7 @@ export interface Arena extends Allocator {
   readonly reset: (mark: number) => void
   /** Moves the arena to another region. No allocation may be in use. */
   readonly move: (region: Region) => void
-  /** Bytes that are left. */
+  /** The number of bytes that are left. */
   readonly free: () => number
   /** The largest number of bytes that were in use at the same time. */
   readonly peak: () => number

@@ -4,7 +4,7 @@ import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 
 export interface OpenFile<E> {
-  /** Size of the file. */
+  /** Size of the file in bytes. */
   readonly bytes: number
   /** Fills `into` with the bytes from `position` on. Fails if the file ends earlier. */
   readonly fill: (position: number, into: Uint8Array) => Effect.Effect<void, E>

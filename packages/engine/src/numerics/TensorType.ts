@@ -29,7 +29,7 @@ export const idOf = (type: TensorType): number => blocks[type].id
 
 export const ofId = (id: number): TensorType | undefined => names.find((name) => blocks[name].id === id)
 
-/** The number of values per block. Row lengths must be multiples of it. */
+/** The number of values per block. Row lengths must be multiples of this number. */
 export const blockValues = (type: TensorType): number => blocks[type].values
 
 /** The bytes of `count` values, which must fill whole blocks. */

@@ -26,7 +26,7 @@ const flags: ReadonlyArray<Flag> = [
 const optionOf = (name: string, value: boolean | number): string =>
   typeof value === "number" ? `--${name}=${value}` : value ? `--${name}` : `--no-${name}`
 
-/** The flag's value when the process started. */
+/** The flag's value when the process started: the last value in `NODE_OPTIONS` and Node's arguments, or the default. */
 const givenValue = ({ name, usual }: Flag): boolean | number => {
   const options = [...(process.env["NODE_OPTIONS"] ?? "").split(/\s+/), ...process.execArgv]
   const values = options.flatMap((option) => {

@@ -33,7 +33,7 @@ export class Host extends Context.Service<Host, {
   readonly room: Room.Room
   readonly threads: Threads.Threads
   readonly arenas: Arenas.Arenas
-  /** Logs once how the engine computes. */
+  /** Logs the number of threads and the vector width when it first runs; later runs do nothing. */
   readonly announce: Effect.Effect<void>
 }>()("@effect-rl/engine/runtime/Host") {
   static readonly make = Effect.fnUntraced(function*({ wideVectors = true, workers }: HostOptions) {

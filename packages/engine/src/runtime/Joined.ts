@@ -28,7 +28,7 @@ export const floats = (parts: ReadonlyArray<Float32Array>) => join(parts, (lengt
 
 export const bytes = (parts: ReadonlyArray<Uint8Array>) => join(parts, (length) => new Uint8Array(length))
 
-/** Returns a function from an index to a view of that array. */
+/** Returns a function that gives a view of the array at an index. The function throws `RangeError` for an index out of range. */
 export const part = <A extends { readonly subarray: (start: number, end: number) => A }>(
   { starts, values }: Joined<A>
 ) =>

@@ -32,7 +32,7 @@ export interface ModelSource {
   readonly fill: (compute: Compute) => Effect.Effect<void, TinkerError.Reason>
 }
 
-/** A model that was found but cannot be used. */
+/** A model that cannot be opened. */
 export interface RefusedModel {
   readonly name: string
   /** The reason, including the affected file. */
@@ -48,7 +48,7 @@ export interface Model {
   readonly plan: MemoryPlan.MemoryPlan
   readonly limits: RequestRules.Limits
   readonly hasTokenBytes: boolean
-  /** The end-of-sequence token. */
+  /** The end-of-sequence token; undefined if the tokenizer has none. */
   readonly endOfSequence: number | undefined
 }
 
@@ -99,7 +99,10 @@ const describe = (name: string, plan: MemoryPlan.MemoryPlan, available: number) 
   `${name}: ${size(plan.weightBytes)} of weights, ${plan.threads} of ${available} compute threads with ` +
   `${size(plan.trainingBytes + plan.cacheBytes)} each, context of ${plan.contextLength} tokens`
 
-/** Plans the model's share of the free memory and reserves it. All of the model's threads have received the model before this returns. */
+/**
+ * Plans a model's share of the free memory, reserves it and reads the weights. Fails with `Unavailable` if the model does not fit. All of
+ * the model's threads have received the model before the effect ends.
+ */
 const loadInto = Effect.fnUntraced(function*(
   host: Host["Service"],
   id: number,

@@ -21,14 +21,14 @@ export interface Machine {
 /** Callbacks through which a machine reports to its thread. */
 export interface Listener {
   readonly reply: (reply: Reply) => void
-  /** New work appeared without a command, such as after a grammar was compiled. */
+  /** Called when new work appears without a command, such as after a grammar was compiled. */
   readonly wake: () => void
 }
 
 interface Loaded {
   readonly compute: Compute
   readonly sampler: ModelSampler
-  /** Undefined if the bytes of tokens are not known. */
+  /** Undefined if the tokenizer is not byte-level, so grammars are not supported. */
   readonly masks: Masks.Masks | undefined
 }
 

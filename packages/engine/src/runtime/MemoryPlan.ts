@@ -25,19 +25,19 @@ const microBatchBudget = 256 * 1024 * 1024
 /** Maximum samples in one step: more samples lengthen the step without making a token cheaper. */
 const maximumSequences = 128
 
-/** Maximum prompt rows in one step, since training tasks on the same thread wait for it. */
+/** Maximum prompt rows in one step. The number is limited because training tasks on the same thread wait for the step. */
 const maximumPrefillRows = 256
 
 /** Expected number of positions in a sampled sequence. */
 const positionsPerSequence = 256
 
-/** The shortest context that a third or further thread must leave. */
+/** A third or further thread is used only if sequences of this many tokens, or of the model's context length if shorter, still fit. */
 const enoughContext = 2048
 
-/** The shortest context that a second thread must leave. */
+/** A second thread is used only if sequences of this many tokens, or of the model's context length if shorter, still fit. */
 const leastContext = 512
 
-/** Share of the memory beside the weights that a plan uses. The rest is kept for further adapters and models. */
+/** The share of the memory not taken by weights that a plan uses. The rest is kept for further adapters and models. */
 const plannedShare = 0.75
 
 /** The threads and the memory that a plan may use. */
@@ -53,7 +53,7 @@ export interface Supply {
 export interface MemoryPlan {
   /** Number of threads that work with the model. */
   readonly threads: number
-  /** The model's context length, or the largest length that fits. */
+  /** The model's context length, or the largest length that fits if that is smaller. */
   readonly contextLength: number
   /** Limits of micro-batches with several sequences. */
   readonly microBatch: MicroBatch.Limits
@@ -73,7 +73,7 @@ export interface MemoryPlan {
   readonly totalBytes: number
 }
 
-/** The largest number up to `most` that fits, or 0. Every number below one that fits must fit too. */
+/** The largest number up to `most` that fits, or 0. Every number below a number that fits must fit too. */
 const largest = (most: number, fits: (value: number) => boolean): number => {
   let [low, high] = [0, most]
   while (low < high) {
@@ -91,7 +91,7 @@ const sizeOf = (rows: number, longest: number): Pass.PassSize => ({
   paddedRank: loraRank[1]
 })
 
-/** Rows of a micro-batch whose layers keep their records. */
+/** Maximum rows of a micro-batch such that all layers can keep their records within `microBatchBudget`. */
 const microBatchRows = (config: ModelConfig.ModelConfig): number =>
   Math.max(
     1,
@@ -110,7 +110,7 @@ const microBatchLimits = (config: ModelConfig.ModelConfig): MicroBatch.Limits =>
   return { rows, sharedRows: largest(4 * rows, fits), targets: rows * maximumCandidates }
 }
 
-/** Positions for a full step of samples, or for one sequence of the full context length. */
+/** Positions for a full step of samples or for one sequence of the full context length, whichever are more. */
 const wantedPositions = (context: number): number =>
   Pages.rounded(Math.max(context, maximumSequences * positionsPerSequence))
 
@@ -125,7 +125,7 @@ const samplingBytes = (config: ModelConfig.ModelConfig, context: number): number
   return Memory.aligned(scratch + pageTableBytes(context) + picking)
 }
 
-/** Bytes for a micro-batch with kept records, or for one sequence of the full context length with recomputed records. */
+/** The largest of the bytes for a micro-batch with kept records, for one full-length sequence with recomputed records, and for sampling. */
 const trainingBytes = (config: ModelConfig.ModelConfig, context: number): number => {
   const rows = Math.min(microBatchRows(config), Math.max(context, MicroBatch.maximumRows))
   const microBatch = Pass.scratchBytes(config, sizeOf(rows, rows))
@@ -143,7 +143,7 @@ export const shares = (weightBytes: ReadonlyArray<number>, bytes: number): Reado
   return weightBytes.map((own) => Math.min(bytes, own + Math.max(0, left) / weightBytes.length))
 }
 
-/** Whether a model can be used with this many bytes. It needs a context of 512 tokens, or its own context length if that is shorter. */
+/** Whether a model can be used with this many bytes: with a context of 512 tokens, or of the model's context length if shorter. */
 export const fits = (plan: MemoryPlan, config: ModelConfig.ModelConfig, bytes: number): boolean =>
   plan.totalBytes <= bytes && plan.contextLength >= Math.min(config.contextLength, leastContext)
 

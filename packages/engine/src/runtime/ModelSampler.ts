@@ -23,7 +23,7 @@ import * as Stops from "./Stops.ts"
 interface Draw {
   readonly uniform: () => number
   readonly isStop: (token: number) => boolean
-  /** The mask of the tokens that its grammar allows. */
+  /** The mask of the tokens that the grammar allows; undefined without a grammar. */
   readonly mask: Mask | undefined
   readonly logprobs: Array<number>
   readonly maskedLogprobs: Array<number>
@@ -54,7 +54,7 @@ interface Request {
   /** Log-probabilities `[prompt − 1, candidates]` of the requested targets. */
   readonly targetLogprobs: Float32Array
   unfinished: number
-  /** Why it has no answer. */
+  /** The reason why the request cannot be answered; undefined if it can. */
   refusal: string | undefined
 }
 
@@ -115,7 +115,7 @@ export class ModelSampler {
     }
   }
 
-  /** Computes one forward pass. Returns the requests that it finished, or undefined if there was nothing to compute. */
+  /** Computes one forward pass. Returns the results of the requests that finished; undefined if there was nothing to compute. */
   step(): ReadonlyArray<SampleResult> | undefined {
     const step = this.scheduler.plan()
     if (step === undefined) return undefined

@@ -25,7 +25,7 @@ export class PageSegments {
   readonly all: Array<Batch.Segment> = []
   /**
    * Segments without rows, by their end in the cache. They can be shared, since all sequences that hold a page have the same tokens up to
-   * it.
+   * the page's end.
    */
   private readonly continued = new Map<number, number>()
 

@@ -6,7 +6,7 @@ import { isScored, positionsOf, prefixLength, type Sample, tokenAt } from "./Sam
 
 /** The number of positions in a cache and in one of its pages. */
 export interface Geometry {
-  /** In whole pages, and at least as many as the longest sequence needs. */
+  /** The number of positions in all pages, at least as many as the longest sequence needs. */
   readonly positions: number
   readonly pageSize: number
 }
@@ -74,8 +74,8 @@ export class PagedCache {
   }
 
   /**
-   * Gives a sample a place that reuses the cached part of its prompt: it shares whole pages, and copies the common part of the first page
-   * that differs. Undefined if there are too few pages.
+   * Gives a sample a place that reuses the cached part of its prompt. The place shares whole pages, and `copies` fill the common part of
+   * the first page that differs. Undefined if there are too few pages.
    */
   begin(sample: Sample): { readonly place: Place; readonly copies: ReadonlyArray<Copy> } | undefined {
     const { order } = sample
@@ -142,7 +142,7 @@ export class PagedCache {
     this.prefixes.remove(place)
   }
 
-  /** Takes `count` pages, evicting the least recently used idle places if necessary. Takes none if that is not enough. */
+  /** Takes `count` pages, evicting the least recently used idle places if necessary. Undefined if too few pages can be freed. */
   private take(count: number): ReadonlyArray<number> | undefined {
     if (count > this.unneeded) return undefined
     for (const victim of this.idle) {

@@ -24,7 +24,7 @@ export interface Place {
   readonly plan: Pick<MemoryPlan, "microBatch" | "threads">
 }
 
-/** An adapter in training: where it is computed, its weights and its gradients. */
+/** An adapter in training: its threads and memory, its weights and its gradients. */
 export interface Target {
   readonly place: Place
   readonly packed: PackedAdapter
@@ -88,7 +88,7 @@ const compute = (
 const concurrencyOf = ({ plan }: Place, pieces: ReadonlyArray<Piece>) =>
   Math.min(pieces.length, gradientBlocksPerThread * plan.threads)
 
-/** Computes log-probabilities and metrics. */
+/** Computes log-probabilities and metrics without gradients. */
 export const forward = (target: Target, items: ReadonlyArray<Item>, loss: Loss.Loss<Datum.Kind>) => {
   const pieces = split(items, target.place)
   return Effect.map(

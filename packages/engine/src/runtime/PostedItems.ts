@@ -1,4 +1,4 @@
-/** The data of a pass in the form in which it is posted to a thread: each kind of input is one joined array. */
+/** The data of a pass as they are posted to a thread: the arrays of all data are joined into one array per input. */
 import * as Record from "effect/Record"
 import * as Joined from "./Joined.ts"
 import type { GraphInputs, Item } from "./Protocol.ts"
@@ -70,7 +70,7 @@ const packInputs = (items: ReadonlyArray<Item>): PostedItems["inputs"] => {
   }
 }
 
-/** Joins the inputs of data of one kind. `unpack` returns views of the joined arrays. */
+/** Joins the inputs of data of one kind, and throws `TypeError` for several kinds. `unpack` returns views of the joined arrays. */
 export const pack = (items: ReadonlyArray<Item>): PostedItems => ({
   tokens: Joined.integers(items.map(({ tokens }) => tokens)),
   targetTokens: Joined.integers(items.map(({ inputs }) => inputs.targetTokens)),

@@ -1,13 +1,13 @@
-/** Finds the cached sequence with the longest common prefix of a prompt. */
+/** Finds the cached sequence that shares the longest prefix with a prompt. */
 import * as PrefixKeys from "./PrefixKeys.ts"
 
 /** A sequence whose first tokens are in the cache. */
 export interface Cached {
   /** Identifies the weights that computed the sequence. */
   readonly weights: number
-  /** The length of its prompt; sequences are most likely to diverge after it. */
+  /** The length of the sequence's prompt. Sequences are most likely to diverge after their prompt. */
   readonly promptLength: number
-  /** The number of its tokens in the cache. */
+  /** The number of the sequence's tokens in the cache. */
   readonly computed: number
   readonly tokenAt: (position: number) => number
 }
@@ -44,8 +44,8 @@ export class PrefixIndex<C extends Cached> {
   }
 
   /**
-   * The cached sequence that shares the longest prefix with the first `length` tokens, and the length of that prefix. Undefined if none
-   * shares an indexed prefix.
+   * A cached sequence that shares the longest indexed prefix with the first `length` tokens, and the length of their whole common prefix.
+   * Undefined if no sequence shares an indexed prefix.
    */
   longest(weights: number, tokens: Int32Array, length: number): { cached: C; length: number } | undefined {
     for (const { key, length: least } of PrefixKeys.beginnings(PrefixKeys.root(weights), tokens, length)) {

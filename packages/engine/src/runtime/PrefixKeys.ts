@@ -1,6 +1,6 @@
 /** Hashes of a sequence's prefixes, which find equal prefixes without comparing every sequence. */
 
-/** Prefixes have a key if their length is a multiple of this number of tokens. */
+/** The number of tokens in a block. Prefixes of whole blocks have keys. */
 export const blockSize = 16
 
 /** A prefix length and the prefix's key. Different prefixes may have the same key. */
@@ -9,7 +9,7 @@ export interface Beginning {
   readonly key: number
 }
 
-/** The key of the empty prefix, for sequences of one model and one set of weights. */
+/** The key of the empty prefix, for sequences of one owner: the number of a set of weights, optionally after the number of its model. */
 export const root = (...owner: ReadonlyArray<number>): number => owner.reduce(extend, 0x811c9dc5)
 
 /** The key of a prefix extended by one token. */

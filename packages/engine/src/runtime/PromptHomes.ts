@@ -12,8 +12,8 @@ export class PromptHomes<Thread> {
   private readonly homes = new Map<number, Thread>()
 
   /**
-   * Chooses the thread for an order: the one with the longest prefix of its prompt, unless waiting for that thread takes longer than
-   * recomputing the prefix. `wait` counts rows.
+   * Chooses the thread for an order: the thread with the longest known prefix of the prompt, unless waiting for that thread takes longer
+   * than recomputing the prefix. Then shorter prefixes are tried, and `leastBusy` is the last choice. `wait` counts rows.
    */
   choose({ model, prompt, weights }: Prompt, leastBusy: Thread, wait: (home: Thread) => number): Thread {
     const beginnings = PrefixKeys.beginnings(PrefixKeys.root(model, weights), prompt, prompt.length)

@@ -47,10 +47,10 @@ export interface SampleOrder {
   readonly prompt: Int32Array
   /** One seed per sample. */
   readonly seeds: ReadonlyArray<number>
-  /** 0 if only the prompt is scored. */
+  /** Maximum number of tokens per sample; 0 if only the prompt is scored. */
   readonly maxTokens: number
   readonly temperature: number
-  /** 0 keeps all tokens. */
+  /** The number of most likely tokens to draw from; 0 for all tokens. */
   readonly topK: number
   readonly topP: number
   readonly stops: Stops
@@ -58,7 +58,7 @@ export interface SampleOrder {
   readonly topkPromptLogprobs: number
   readonly topkSampleLogprobs: number
   readonly targetPromptLogprobs: Sampling.PromptTargets | undefined
-  /** The grammar that samples must follow. */
+  /** The rules of the grammar that samples must follow; undefined without a grammar. */
   readonly grammar: Rules | undefined
 }
 

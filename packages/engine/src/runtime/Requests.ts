@@ -9,7 +9,7 @@ type Unavailable = TinkerError.Unavailable
 /** A request to a thread, and how to read its answer. */
 export interface Question<A> {
   readonly command: (id: number) => Command
-  /** The answer in a reply. */
+  /** Reads the answer from a reply; undefined if the reply answers another kind of request. */
   readonly read: (reply: Reply, id: number) => A | undefined
   /** Called if the caller is interrupted. */
   readonly cancel?: (id: number) => void

@@ -10,7 +10,7 @@ export interface Room {
   readonly allocated: <A>(
     build: (allocator: Memory.Allocator) => A
   ) => Effect.Effect<A, TinkerError.Unavailable, Scope.Scope>
-  /** Reserves memory with undefined content. */
+  /** Reserves memory with undefined content. Fails if no free block is large enough. */
   readonly acquire: (floats: number) => Effect.Effect<Memory.Address, TinkerError.Unavailable>
   readonly release: (address: Memory.Address) => Effect.Effect<void>
   /** Like `acquire`, but frees the memory when the scope closes. */

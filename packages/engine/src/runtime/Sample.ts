@@ -8,7 +8,7 @@ export interface Order {
   readonly weights: number
   readonly prompt: Int32Array
   readonly samples: number
-  /** 0 if only the prompt is scored. */
+  /** Maximum number of tokens per sample; 0 if only the prompt is scored. */
   readonly maxTokens: number
   /** Whether to compute logits at every prompt position, once per order. */
   readonly scorePrompt: boolean
@@ -19,12 +19,12 @@ export interface Sample {
   readonly order: Order
   readonly index: number
   readonly tokens: Array<number>
-  /** Its place in the cache while it runs. */
+  /** The sample's place in the cache; undefined while the sample does not run. */
   place: Place | undefined
   computed: number
 }
 
-/** Whether the logits of its prompt are needed; only an order's first sample scores the prompt. */
+/** Whether this sample computes the logits of its prompt. Only an order's first sample scores the prompt. */
 export const isScored = (sample: Sample) => sample.order.scorePrompt && sample.index === 0
 
 /** The length of the shared prompt prefix. Every sample computes the last prompt token itself, since sampling starts from its logits. */

@@ -5,7 +5,7 @@ import type { AdapterLayout, PackedAdapter } from "../model/Adapter.ts"
 import type { Room } from "./Room.ts"
 
 export interface Snapshot {
-  /** A number that, unlike the address, is never reused. */
+  /** The number of the weights, which unlike their address is never reused; 0 for the base model. */
   readonly id: number
   /** Undefined for the base model. */
   readonly adapter: PackedAdapter | undefined
@@ -26,7 +26,7 @@ export const bytesOf = ({ adapter }: Snapshot): number => 4 * (adapter?.layout.f
 /** The base model's weights. They need no additional memory. */
 export const base: Snapshot = { id: 0, adapter: undefined, use: (self) => self, release: Effect.void }
 
-/** Allocates memory for weights of a layout and holds it until `release`. The caller fills it. */
+/** Returns a function that allocates a snapshot for weights of a layout. The caller fills the memory, which `release` frees. */
 export const factory = (room: Room) => {
   let nextId = 1
   return Effect.fnUntraced(

@@ -15,7 +15,7 @@ export const none: Stops = { tokens: [], strings: [] }
 export const utf8 = (text: string) =>
   Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("")
 
-/** Returns a function that tells whether the newest token of one sample ends it. A stop string may end inside that token. */
+/** Returns a function that receives one sample's tokens in order and tells whether the token ends the sample. */
 export const matcher = (stops: Stops, bytes: TokenBytes): (token: number) => boolean => {
   const stopTokens = new Set(stops.tokens)
   const keep = stops.strings.reduce((longest, stop) => Math.max(longest, stop.length - 1), 0)

@@ -12,7 +12,10 @@ import type { TrainedAdapter } from "./TrainedAdapter.ts"
 
 export interface StoredAdapter {
   readonly save: (kind: Kind, name: string) => Effect.Effect<TrainingClient.Checkpoint, TinkerError.Reason>
-  /** Replaces the weights and drops unused gradients. `optimizer` selects whether the optimizer's state is loaded or reset. */
+  /**
+   * Replaces the weights and drops unused gradients. Loads the optimizer's state if `optimizer` is true and resets it otherwise. Fails with
+   * `Rejected` if the checkpoint is damaged or belongs to another model or adapter layout.
+   */
   readonly load: (path: string, optimizer: boolean, digest?: string) => Effect.Effect<void, TinkerError.Reason>
 }
 

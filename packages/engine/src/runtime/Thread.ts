@@ -29,7 +29,7 @@ const entry = import.meta.url.endsWith(".ts")
   ? { file: "./worker.ts", options: { execArgv: ["--conditions=@effect-rl/source"] } }
   : { file: "./worker.js", options: {} }
 
-/** Enough time to finish a training task. After it the worker is terminated. */
+/** How long a worker may take to finish its training task and end before it is terminated. */
 const closingMillis = 5000
 
 interface Running {

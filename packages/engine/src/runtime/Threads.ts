@@ -17,14 +17,14 @@ export interface Threads {
   readonly load: (modelT: ReadonlyArray<LoadedModel>) => Effect.Effect<void>
   /** Replaces a thread's scratch space. Returns once the thread no longer uses the old one. */
   readonly moveArena: (thread: number, region: Region) => Effect.Effect<void, Unavailable>
-  /** Samples an order. Interruption frees the order's places in its thread. */
+  /** Samples an order. Fails with `Rejected` if the thread refuses the order. Interruption frees the order's places in its thread. */
   readonly sample: (
     order: Omit<SampleOrder, "id">
   ) => Effect.Effect<Sampling.SampleResponse, Unavailable | TinkerError.Rejected>
   /** Runs a task. Interruption waits for a task that has begun, because it writes to memory that must not be freed earlier. */
   readonly run: (task: Task) => Effect.Effect<TaskOutput, Unavailable>
   readonly stats: Effect.Effect<Stats, Unavailable>
-  /** Fails after a thread has crashed. */
+  /** Fails after a thread has crashed or ended. */
   readonly health: Effect.Effect<void, Unavailable>
 }
 
@@ -51,10 +51,10 @@ interface Crew {
   readonly threadsOf: Map<number, number>
 }
 
-/** A second task waits in each thread's mailbox, so the thread need not wait for the host's event loop. */
+/** The number of tasks that a thread is sent at a time. The second task waits in the thread, which then need not wait for the host. */
 const tasksPerThread = 2
 
-/** The least busy thread that has the model, or of all threads if no model is needed. */
+/** The least busy of the threads that have the model, or of all threads if no model is needed. */
 const leastBusy = ({ members, threadsOf }: Crew, model: number | undefined, load: (member: Member) => number) =>
   members.slice(0, model === undefined ? members.length : threadsOf.get(model))
     .reduce((best, member) => load(member) < load(best) ? member : best)

@@ -14,9 +14,9 @@ type Computed<A> = Effect.Effect<A, TinkerError.Unavailable>
 export interface TrainedAdapter {
   readonly layout: AdapterLayout
   readonly blocks: Blocks
-  /** The memory that its blocks take, in bytes. */
+  /** The size in bytes of the adapter's blocks and packed weights. */
   readonly bytes: number
-  /** Optimizer steps taken. */
+  /** The number of optimizer steps taken, including those before a restored checkpoint. */
   readonly steps: () => number
   readonly forward: (
     items: ReadonlyArray<Item>,

@@ -18,7 +18,7 @@ const tooMany = (index: number, candidates: number) => {
   return new TinkerError.Unsupported({ capability: "candidates", detail })
 }
 
-/** Converts data that `RequestRules` has accepted. */
+/** Converts data that `RequestRules` has accepted. Fails with `Unsupported` for images and for more than `maximumCandidates` targets. */
 export const fromData = Effect.fnUntraced(function*(data: ReadonlyArray<Datum.Datum<Datum.Kind>>) {
   const items: Array<Item> = []
   for (const [index, { inputs, modelInput }] of data.entries()) {
@@ -32,13 +32,16 @@ export const fromData = Effect.fnUntraced(function*(data: ReadonlyArray<Datum.Da
 const misfit = (index: number, { length }: Uint8Array, expected: number) =>
   new TinkerError.Rejected({ detail: `data[${index}].counted has ${length} values, expected ${expected}` })
 
-/** Reduces an f32 vector to its numbers. */
+/** Drops the shape of an f32 vector. Other values stay unchanged. */
 const compact = (values: LossGraph.Values) => {
   const { data, shape } = values
   return data instanceof Float32Array && shape.length === 1 && shape[0] === data.length ? data : values
 }
 
-/** Converts data for a loss graph. */
+/**
+ * Converts data for a loss graph. Without `counted`, all tokens count. Fails with `Rejected` if `counted` has another length than the
+ * targets, and with `Unsupported` for images.
+ */
 export const fromGraphData = Effect.fnUntraced(function*(data: ReadonlyArray<TrainingClient.GraphDatum>) {
   const items: Array<Item> = []
   for (const [index, { counted: given, inputs, modelInput, targetTokens }] of data.entries()) {

@@ -20,7 +20,7 @@ export interface Order {
   readonly items: PostedItems.PostedItems
   readonly loss: PassLoss
   readonly logprobs: Logprobs
-  /** The block that the gradient overwrites. */
+  /** The block that the gradient overwrites; undefined for a forward pass alone. */
   readonly gradients: Memory.Address | undefined
 }
 
@@ -89,7 +89,7 @@ const compile = (json: string) => {
   return compiled
 }
 
-/** Replaces log-probabilities that a graph does not read, as in the check of its data. */
+/** The value that replaces log-probabilities that a graph does not read, the same as in the check of the graph's data. */
 const likely = -1
 
 /** The log-probabilities by datum, with unread ones replaced. */

@@ -12,7 +12,7 @@ const serve = (port: NonNullable<typeof parentPort>, start: Start) => {
     machine.receive(command)
   }
 
-  /** Reads messages between steps without yielding to the event loop; only grammar compilation needs it. */
+  /** Works until there is nothing to do. Reads messages between steps without the event loop, which only grammar compilation needs. */
   const work = () => {
     if (isWorking) return
     isWorking = true

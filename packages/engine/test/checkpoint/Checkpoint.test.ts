@@ -99,7 +99,7 @@ describe("Checkpoint", () => {
         })
       }))
 
-    it.effect("requires the optimizer only on request", () =>
+    it.effect("requires the optimizer state only if it is requested", () =>
       Effect.gen(function*() {
         const place = yield* written({ ...checkpoint({ rank: 8 }), optimizer: undefined })
         yield* Checkpoint.read(place, model, { optimizer: false })
@@ -145,7 +145,7 @@ describe("Checkpoint", () => {
         assert.include(error.message, `${file}: is damaged`)
       }))
 
-    it.effect("refuses by its digest a checkpoint whose checksums are missing or belong to another one", () =>
+    it.effect("refuses a checkpoint whose checksum file is missing or changed, if a digest is given", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const { join } = yield* Path.Path
@@ -261,7 +261,7 @@ describe("Checkpoint", () => {
         assert.deepStrictEqual(new Set(parameters.filter((value) => value !== 0)), new Set([1, -0.5]))
       }))
 
-    it.effect("refuses an adapter of another model or rank and names the tensor", () =>
+    it.effect("refuses an adapter of another model and names the tensor", () =>
       Effect.gen(function*() {
         const place = yield* written(checkpoint({ rank: 8 }))
         const wider = { ...model, feedForwardSize: 96 }

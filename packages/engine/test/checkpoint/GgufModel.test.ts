@@ -188,7 +188,7 @@ describe("GgufHeader", () => {
   const { tensors } = randomTensors(TinyModel.llama, "Q8_0")
   const whole = GgufFile.ofModel(TinyModel.llama, tensors)
 
-  it("rejects wrong lengths and counts in a damaged file", () => {
+  it("neither throws nor takes much memory for wrong lengths and counts in a damaged file", () => {
     const next = TinyModel.uniform(1)
     const started = process.memoryUsage().heapUsed
     for (let round = 0; round < 2_000; round++) {

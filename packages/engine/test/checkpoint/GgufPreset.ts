@@ -40,7 +40,7 @@ export const tokenizerMetadata: Readonly<Record<string, GgufHeader.Value>> = {
   "tokenizer.chat_template": chat_template
 }
 
-/** Encodes the file. */
+/** The bytes of the GGUF file. */
 export const encode = Effect.gen(function*() {
   const path = yield* Path.Path
   const { config } = yield* ModelFolder.open(folder)

@@ -48,7 +48,7 @@ describe("GgufTokenizer", () => {
       assert.strictEqual(tokenizer.bosToken, "<|im_start|>")
     }))
 
-  it.effect("splits digits for SmolLM2 and groups them for Llama 3", () =>
+  it.effect("splits digits for SmolLM2 and Qwen2, and groups them for Llama 3 and GPT-2", () =>
     Effect.gen(function*() {
       const tokens = ["1", "2", "3", "12", "123", "Ġ", "<|end|>"]
       const digits = {

@@ -97,7 +97,7 @@ describe("ModelConfigFile", () => {
       assert.strictEqual(config.keyHeads, 32)
     }))
 
-  it.effect("reads Qwen2, whose queries, keys and values have biases", () =>
+  it.effect("reads the biases of Qwen2, and of Llama with attention_bias", () =>
     Effect.gen(function*() {
       const config = yield* read({ ...llama, model_type: "qwen2" })
       assert.deepStrictEqual(config.biases, ["query", "key", "value"])
@@ -180,7 +180,7 @@ describe("ModelConfigFile", () => {
     ["qwen3_moe", "a mixture of experts"]
   ] as const
   for (const [model_type, part] of others) {
-    it.effect(`refuses ${model_type} by its type and the part that the engine lacks`, () =>
+    it.effect(`refuses ${model_type} and names the feature that the engine lacks`, () =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(read({ model_type, n_embd: 768 }))
         assert.strictEqual(

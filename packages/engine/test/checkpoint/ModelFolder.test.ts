@@ -106,7 +106,7 @@ describe("ModelFolder", () => {
             yield* checkLoaded(yield* writeFolder(config, { "model.safetensors": bytes }), source)
           }))
 
-        it.effect(`keeps ${name} in the rows of its file in ${dtype}, as a large model is kept`, () =>
+        it.effect(`loads ${name} with its weights stored in ${dtype}, as for a large model`, () =>
           Effect.gen(function*() {
             const source = TinyModel.make(config)
             const bytes = Safetensors.encode(encoded(source, dtype))
@@ -115,7 +115,7 @@ describe("ModelFolder", () => {
       }
     }
 
-    it.effect("keeps the weights of a model that is too large for panels unrounded", () =>
+    it.effect("stores a model that is too large for panels in the types of its file", () =>
       Effect.sync(() => {
         const large: ModelConfig = { ...TinyModel.llama, vocabularySize: 128_256, hiddenSize: 512 }
         for (const type of ["F32", "F16", "BF16"] as const) {

@@ -35,7 +35,7 @@ const reference = (value: number, slope: number, config: Adam.AdamConfig, steps:
 }
 
 describe("Adam", () => {
-  it("matches its formula step by step", () => {
+  it("matches its formula after five steps", () => {
     const { blocks, kernels, memory, slopes, values } = make()
     const config = { ...Adam.defaults, learningRate: 0.1, weightDecay: 0.2, epsilon: 1e-3 }
     for (let t = 1; t <= 5; t++) Adam.step(kernels, blocks, config, t)

@@ -74,7 +74,7 @@ describe("Adapter", () => {
     }
   })
 
-  it("changes only the head if the head is tied to the embedding", () => {
+  it("changes results through a tied head, and leaves the base model unchanged", () => {
     const model = TinyModel.make(TinyModel.qwen3)
     const adapter = TinyModel.adapter(model, { rank: 8, trainAttention: false, trainMlp: false })
     const examples = examplesOf(model)

@@ -7,7 +7,7 @@ import * as Memory from "@effect-rl/engine/numerics/Memory"
 import { assert, describe, it } from "@effect/vitest"
 import * as TinyModel from "../TinyModel.ts"
 
-/** Every loss, on examples whose sampling log-probabilities differ from the model's. */
+/** Random sequences and targets, with `candidates` targets per token. */
 const examplesOf = (model: TinyModel.TinyModel, candidates = 1) => {
   const lengths = [12, 1, 7, 23]
   const tokens = TinyModel.tokens(model.config, lengths, 11)
@@ -26,7 +26,7 @@ const weightsOf = (examples: ReadonlyArray<Pass.Example>) => {
 
 type LossOf = (logprobs: Float32Array, example: number) => Pass.ExampleLoss
 
-/** The norm of a tensor's gradient, and the loss's derivative along that gradient by finite differences with four points. */
+/** The relative difference between a gradient's norm and the loss's derivative along the gradient, by finite differences. */
 const directional = (
   model: TinyModel.TinyModel,
   parameters: Memory.Address,

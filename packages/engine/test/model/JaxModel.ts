@@ -11,7 +11,7 @@ export interface Problem {
   readonly tensors: Tensors
   /** Hugging Face paths of the adapted matrices, in the order of their factors. */
   readonly paths: ReadonlyArray<string>
-  /** alpha / rank. */
+  /** The adapter's scale, alpha / rank. */
   readonly scale: number
   readonly tokens: ReadonlyArray<Int32Array>
   readonly targets: ReadonlyArray<Int32Array>

@@ -95,7 +95,7 @@ describe("a pass over sequences that share prefixes", () => {
     const adapter = TinyModel.adapter(model, { rank: 5 })
 
     it.prop(
-      `has the log-probabilities of each sequence alone to the bit, and the gradient of all: ${name}`,
+      `has bit-identical log-probabilities and the summed gradient of separate passes: ${name}`,
       [Seed],
       ([seed]) => {
         const { gradient, loss } = distances(Pass.forwardBackward, model, adapter, seed)
@@ -150,7 +150,7 @@ describe("a pass over sequences that share prefixes", () => {
   }
 
   it.prop(
-    "matches them at positions that are read, and has no other log-probabilities",
+    "matches a pass that reads all positions at those that are read, and returns NaN elsewhere",
     [Seed],
     ([seed]) => {
       const { examples, reading, weights } = readSome(seed)

@@ -81,7 +81,7 @@ describe("number formats", () => {
     assert.deepStrictEqual([...new Uint16Array(memory.buffer, place, cases.length)], cases.map(([, bits]) => bits))
   })
 
-  it("widens every finite half and the infinities exactly", () => {
+  it("widens halves exactly, including subnormal ones and the infinities", () => {
     const { allocate, get, kernels, memory } = setup()
     const cases = [
       [0x0000, 0],

@@ -17,7 +17,7 @@ const scales: Readonly<Record<TensorType.TensorType, ReadonlyArray<number>>> = {
 /** The smallest scale as a half. Blocks of 256 multiply it by additional scales. */
 const least: Readonly<Partial<Record<TensorType.TensorType, number>>> = { Q4_K: 0x1400, Q6_K: 0x0c00 }
 
-/** Values of both signs, most of them below 1. */
+/** Random blocks of `count` values of both signs, most of them with a magnitude below 1. */
 export const make = (type: TensorType.TensorType, count: number, seed: number): Uint8Array => {
   const next = uniform(seed)
   if (type === "F32") return new Uint8Array(Float32Array.from({ length: count }, () => 2 * next() - 1).buffer)

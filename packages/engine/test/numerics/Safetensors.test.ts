@@ -50,7 +50,7 @@ const json = (entries: object): string => JSON.stringify(entries)
 
 describe("Safetensors", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("reads its own files", () =>
+    it.effect("reads back the files that it writes", () =>
       Effect.gen(function*() {
         const reader = yield* openBytes(Safetensors.encode(tensors, { step: "12" }))
         assert.deepStrictEqual(reader.metadata, { step: "12" })

@@ -76,7 +76,7 @@ const isMasked = ({ logprobs, maskedLogprobs = new Float32Array(0) }: Sampling.S
 
 describe("sampling tool calls", () => {
   layer(TestEngine.layer(2))("with the renderers whose calls are JSON", (it) => {
-    it.effect("yields tool calls with valid arguments for every seed", () =>
+    it.effect("yields only tool calls with valid arguments if calls are forced", () =>
       Effect.gen(function*() {
         for (const seed of [1, 101]) {
           const { ended, read } = yield* replies("qwen3_instruct", forced, ["add", "note"], seed)
@@ -91,7 +91,7 @@ describe("sampling tool calls", () => {
       }))
 
     for (const renderer of ["qwen3", "qwen3_disable_thinking", "qwen3_instruct"]) {
-      it.effect(`gives what ${renderer} reads as one call of the tool that is named`, () =>
+      it.effect(`yields exactly one call of the named tool, as ${renderer} parses it`, () =>
         Effect.gen(function*() {
           const { read } = yield* replies(renderer, { ...forced, isOne: true }, ["add"])
           for (const { message: { toolCalls = [], unparsedToolCalls } } of read) {

@@ -42,7 +42,7 @@ const use = Effect.fnUntraced(function*(index: number) {
 }, Effect.scoped)
 
 describe("clients", () => {
-  it.effect("fail with a typed error when memory is full, and free it for clients of any rank", () =>
+  it.effect("fail with a typed error when memory is full, and free their memory for clients of any rank", () =>
     Effect.gen(function*() {
       yield* prepare
       const { room } = yield* Host

@@ -92,7 +92,7 @@ const graphData = (data: readonly [Example, Example], expression: Expression) =>
 
 const negated = ({ body, name }: Expression) => LossExpression.make(name, { extras }, () => LossTerm.neg(body))
 
-/** The table's rows, without the columns after a loss's name. */
+/** The cells of the table's rows. The cell at index 1 is the loss's name. */
 const table = readFileSync(join(import.meta.dirname, "../../../../docs/losses.md"), "utf8")
   .split("\n")
   .filter((line) => line.startsWith("| `"))

@@ -15,7 +15,7 @@ const clients = Effect.gen(function*() {
 const data = (microBatches: number) =>
   Array.makeBy(microBatches * 4, (index) => TestEngine.textDatum(TestEngine.prompt(index, 120)))
 
-/** The racers' names in the order in which their effects end. */
+/** Runs the effects concurrently and returns their names in the order in which they end. */
 const race = <E, R>(racers: Readonly<Record<string, Effect.Effect<unknown, E, R>>>) =>
   Effect.gen(function*() {
     const ended: Array<string> = []

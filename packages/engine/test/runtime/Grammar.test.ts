@@ -103,7 +103,7 @@ describe("sampling with a grammar", () => {
   for (const workers of [0, 2]) {
     layer(TestEngine.layer(workers))(`with ${workers} workers`, (it) => {
       for (const [name, { is, jsonSchema }] of Object.entries(held)) {
-        it.effect(`gives ${name} wherever it stops, and stops after it`, () =>
+        it.effect(`yields ${name} in each sample that stops, and stops right after it`, () =>
           Effect.gen(function*() {
             const { decode, eosTokenId } = yield* tokenizer
             const finished = ended(yield* sampled({ grammar: { jsonSchema }, numSamples: 60 }))
@@ -151,7 +151,7 @@ describe("sampling with a grammar", () => {
     })
   }
 
-  layer(TestEngine.layer(2))("and concurrent requests without one", (it) => {
+  layer(TestEngine.layer(2))("with two workers", (it) => {
     it.effect("returns log-probabilities under the weights and among the allowed tokens", () =>
       Effect.gen(function*() {
         const { decode, eosTokenId } = yield* tokenizer
@@ -177,7 +177,7 @@ describe("sampling with a grammar", () => {
         }
       }).pipe(Effect.scoped))
 
-    it.effect("leaves the other requests bit-identical and waits for none of them", () =>
+    it.effect("leaves concurrent requests without a grammar bit-identical", () =>
       Effect.gen(function*() {
         const requests = Array.from({ length: 12 }, (_, seed) => ({ params: { maxTokens: 60, seed } }))
         const alone = yield* Effect.forEach(requests, sampled)

@@ -82,7 +82,7 @@ const computedBy = (spawn: (memory: Memory.Memory) => Thread.Spawn) =>
   ))
 
 describe("memory growth", () => {
-  it.effect("between any two steps does not affect a thread that is not told of it", () =>
+  it.effect("before each command does not affect a thread that is not notified of it", () =>
     Effect.gen(function*() {
       let updates = 0
       const computed = yield* computedBy((memory) => {

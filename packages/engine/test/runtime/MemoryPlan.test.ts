@@ -88,7 +88,7 @@ describe("MemoryPlan", () => {
     })
   }
 
-  it("divides memory among models that are served together, in any loading order", () => {
+  it("divides memory among models that are served together", () => {
     const shared = (config: ModelConfig) => {
       const weightBytes = Weights.bytes(config, () => "BF16")
       const [share = 0] = MemoryPlan.shares([weightBytes, weightBytes], Memory.capacity)
@@ -109,7 +109,7 @@ describe("MemoryPlan", () => {
     assert.isFalse(MemoryPlan.fits(plan, short, plan.totalBytes - 1))
   })
 
-  it("has memory for both presets with any number of processors", () => {
+  it("has memory for tiny-128 and tiny-64 together with any number of processors", () => {
     for (const processors of Array.range(1, 256)) {
       const first = planned(tiny128, processors)
       const bytes = Memory.capacity - first.totalBytes
@@ -164,7 +164,7 @@ describe("MemoryPlan", () => {
     assert.strictEqual(totalWith(2 * trainingBytes), totalBytes - 2 * trainingBytes)
   })
 
-  it("uses three quarters of the memory beside weights and adapter, within one page", () => {
+  it("uses three quarters of the memory that weights leave, within one page", () => {
     for (const megabytes of [20, 40, 80]) {
       const bytes = megabytes * 2 ** 20
       const { cacheBytes, positions, threads, totalBytes, weightBytes } = MemoryPlan.of(tiny64, () => "panels", {
@@ -211,7 +211,7 @@ describe("MemoryPlan", () => {
     ])
   })
 
-  it("divides the memory beside weights equally, and never exceeds it", () => {
+  it("divides the memory that weights leave equally, and no share exceeds the memory", () => {
     assert.deepStrictEqual(MemoryPlan.shares([100, 300], 1000), [100 + 300, 300 + 300])
     assert.deepStrictEqual(MemoryPlan.shares([600, 600], 1000), [600, 600])
     assert.deepStrictEqual(MemoryPlan.shares([1200], 1000), [1000])

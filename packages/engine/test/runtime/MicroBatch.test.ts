@@ -46,7 +46,7 @@ describe("MicroBatch", () => {
     assert.deepStrictEqual(MicroBatch.split(items, { ...limits, rows: 9 }), [[0, 2, 3], [1]])
   })
 
-  it("exceeds its rows if splitting would recompute a long prefix", () => {
+  it("exceeds its row limit, up to sharedRows, if splitting would recompute a long prefix", () => {
     const prefix = Array.from({ length: 10 }, () => 1)
     const items = [1, 2, 3, 4].map((last) => itemOf([...prefix, last, last, last]))
     assert.deepStrictEqual(sizes(items, MicroBatch.split(items, limits)), [[13, 13], [13, 13]])

@@ -23,7 +23,7 @@ const formulas = {
   dro: { loss: Loss.dro({ beta: 0.3 }), at: (lp: number, q: number, a: number) => -(lp * a - 0.15 * (lp - q) ** 2) }
 }
 
-/** Samples from the client's current weights, with advantages of both signs. */
+/** Samples from the client's current weights. The advantages of each prompt's samples are `advantage` times 1 to 4. */
 const sampled = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, advantage: number) {
   const sampler = yield* client.saveWeightsAndGetSamplingClient
   const data = yield* Effect.forEach(Array.range(0, 7), (index) => {
@@ -49,7 +49,10 @@ const expectedLoss = (data: Data, logprobs: ReadonlyArray<Float32Array>, at: (ty
   return loss
 }
 
-/** Trains on the data once, compares the loss with the formula, and applies an optimizer step. */
+/**
+ * Trains on the data once, compares the loss with the formula, and applies an optimizer step. Returns the largest difference between the
+ * trained and the sampling log-probabilities.
+ */
 const checkedStep = Effect.fnUntraced(function*(
   client: TrainingClient.TrainingClient,
   data: Data,
@@ -75,7 +78,7 @@ describe("off-policy losses", () => {
   layer(TestEngine.layer(2))((it) => {
     for (const [name, formula] of Object.entries(formulas)) {
       for (const sign of [1, -1]) {
-        it.effect(`${name} of samples two steps old, in two substeps, with advantages of sign ${sign}`, () =>
+        it.effect(`${name} matches its formula for samples two steps old, with advantages of sign ${sign}`, () =>
           Effect.gen(function*() {
             const tinker = yield* Tinker.Tinker
             const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 8, seed: 2 })

@@ -68,7 +68,7 @@ describe("data posted to a thread", () => {
     assert.strictEqual(arrays(100), arrays(1))
   })
 
-  it("have one kind", () => {
+  it("must be of one kind", () => {
     assert.throws(() => PostedItems.pack(Object.values(kinds).flat()), "the data of a pass are of several kinds")
   })
 })

@@ -60,7 +60,7 @@ describe("Engine on machines with many processors", () => {
       assert.deepStrictEqual(yield* trained({ workers: 16 }), yield* trained({ workers: 1 }))
     }))
 
-  it.effect("stays within 4 GiB with 16 threads and both presets loaded", () =>
+  it.effect("stays within 4 GiB with 16 threads and two presets loaded", () =>
     Effect.gen(function*() {
       const tinker = yield* Tinker.Tinker
       for (const baseModel of ["effect-rl/tiny-128", "effect-rl/tiny-64"]) {

@@ -42,7 +42,7 @@ describe("Requests", () => {
       assert.strictEqual(requests.count, 0)
     }))
 
-  it.effect("ignore an answer to an interrupted request", () =>
+  it.effect("ignore answers to unknown and to already answered requests", () =>
     Effect.gen(function*() {
       const { ask, requests } = make()
       const fiber = yield* ask

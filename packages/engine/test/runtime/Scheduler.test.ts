@@ -13,7 +13,7 @@ const order = (id: number, prompt: ReadonlyArray<number>, options: Partial<Order
   ...options
 })
 
-/** Runs steps until nothing is left, always sampling token 7. Returns what each step computed. */
+/** Runs steps until nothing is left, always sampling token 7. Returns the number of rows that each step computed. */
 const drain = (
   scheduler: Scheduler,
   onStep: (step: Step) => void = () => {},
@@ -170,7 +170,7 @@ describe("Scheduler", () => {
     cancelAfter: Schema.Literals([0, 0, 2, 9])
   })
 
-  it.prop("each page position holds the token that the sample computed there", [Load, Geometry], (
+  it.prop("leaves in each page position the token that the sample computed there", [Load, Geometry], (
     [load, { cancelAfter, pageSize, positions }]
   ) => {
     const scheduler = new Scheduler({ sequences: 3, positions, prefillRows: 4, pageSize })
@@ -227,7 +227,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 32_768 })
   })
 
-  it("recomputes a prompt after its whole pages if its last page was reused", () => {
+  it("recomputes a prompt after its whole shared pages if the page to copy from is needed itself", () => {
     const scheduler = new Scheduler({ sequences: 2, positions: 8, prefillRows: 100, pageSize: 4 })
     const rowsOf = (id: number, prompt: ReadonlyArray<number>) => {
       scheduler.add(order(id, prompt, { maxTokens: 1 }))

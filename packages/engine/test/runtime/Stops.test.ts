@@ -28,7 +28,7 @@ describe("Stops", () => {
     assert.strictEqual(length({ strings: [Stops.utf8("é")] }, [5, 6]), 2)
   })
 
-  it("takes half a million strings", () => {
+  it("accepts half a million stop strings", () => {
     const strings = Array.from({ length: 500_000 }, (_, index) => `stop ${index}`)
     assert.strictEqual(length({ strings, tokens: [3] }, [0, 3]), 2)
   })

@@ -7,7 +7,7 @@ import { Array, Context, Effect, FileSystem, Layer } from "effect"
 
 export const model = "effect-rl/tiny-64"
 
-/** The root folder of its checkpoints. */
+/** The root folder of the engine's checkpoints. */
 export class Root extends Context.Service<Root, string>()("@effect-rl/engine/test/Root") {
   static readonly layer = Layer.effect(
     Root,
@@ -29,7 +29,7 @@ export const prompt = (index: number, length = 9) =>
 export const tokensOf = ({ chunks }: ModelInput.ModelInput) =>
   chunks.flatMap((chunk) => chunk._tag === "EncodedText" ? Array.fromIterable(chunk.tokens) : [])
 
-/** The inputs of a policy-gradient loss for one sample. */
+/** A datum for a policy loss, from one sample after the prompt `from`. */
 export const policyDatum = (from: ModelInput.ModelInput, sample: Sampling.SampledTokens, advantage: number) => {
   const tokens = [...tokensOf(from), ...sample.tokens]
   const start = from.length - 1
@@ -45,7 +45,7 @@ export const policyDatum = (from: ModelInput.ModelInput, sample: Sampling.Sample
   return Datum.policyTokens(ModelInput.fromTokens(tokens.slice(0, -1)), inputs)
 }
 
-/** Next-token prediction on a whole text. */
+/** A datum for next-token prediction on a whole text. */
 export const textDatum = (text: ModelInput.ModelInput, weight = 1) => {
   const tokens = tokensOf(text)
   return Datum.weightedTokens(ModelInput.fromTokens(tokens.slice(0, -1)), {

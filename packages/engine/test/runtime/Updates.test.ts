@@ -4,8 +4,8 @@ import { Array, Effect } from "effect"
 import * as TestEngine from "./TestEngine.ts"
 import { adam, create, scores, step, texts } from "./TestTraining.ts"
 
-describe("updates", () => {
-  layer(TestEngine.layer(2))("of one client", (it) => {
+describe("a training client", () => {
+  layer(TestEngine.layer(2))("with two workers", (it) => {
     it.effect("accumulates gradients until an optimizer step uses them", () =>
       Effect.gen(function*() {
         const [whole, parts] = [yield* create(), yield* create()]

@@ -13,7 +13,7 @@ const tokenizer = HuggingFaceTokenizer.fromJson("tiny-code", preset("tokenizer.j
 
 const steps = 100
 
-/** Conversations of `count` steps from step `first` on. */
+/** The documents of `count` training steps from step `first` on, with their text. */
 const documents = Effect.fnUntraced(function*(first: number, count: number) {
   const read = yield* tokenizer
   const documents = yield* Effect.promise(() => Programs.make(64).documents(read, steps))

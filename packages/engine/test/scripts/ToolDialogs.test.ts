@@ -26,7 +26,7 @@ const offers = (lexicon: Words.Lexicon, seed: number) => {
   return Array.from({ length: 400 }, () => ToolTask.offer(random, lexicon))
 }
 
-/** A task's topic: the words in its tools' names and arguments, without words that all tasks share. */
+/** The words of a text in lower case. A camel-case name is split into its words. */
 const wordsOf = (text: string) => text.split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/).map((word) => word.toLowerCase())
 
 describe("the tool corpus", () => {
@@ -55,7 +55,7 @@ describe("the tool corpus", () => {
     }
   })
 
-  it("has requests with two calls, one call or none, and states the arguments in each", () => {
+  it("has requests with two calls, one call or none, which state the arguments of their first call", () => {
     const tasks = offers(Words.trained, 4).map(({ task }) => task())
     assert.deepStrictEqual([...new Set(tasks.map(({ steps }) => steps.length))].sort(), [0, 1, 2])
     for (const { request, steps } of tasks) {
