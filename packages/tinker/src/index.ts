@@ -15,7 +15,7 @@ export * as TinkerHttp from "./client/TinkerHttp.ts"
 /** Failures of requests in transit or at the service; they are the causes of the `TinkerError`s that callers get. */
 export * as WireError from "./client/WireError.ts"
 
-/** Identifies callers by the server's API keys. A server without keys answers only its own machine. */
+/** Identifies callers by the server's API keys. A server without keys answers only programs on its machine. */
 export * as ApiKeys from "./server/ApiKeys.ts"
 /** Serves any backend through the Tinker API over HTTP. */
 export * as TinkerServer from "./server/TinkerServer.ts"

@@ -24,7 +24,7 @@ const sorted = (_: string, value: unknown) =>
     ? Object.fromEntries(Object.entries(value).sort(([left], [right]) => left < right ? -1 : 1))
     : value
 
-/** 64 bits of SHA-256. */
+/** The first 64 bits of the SHA-256 of the request's JSON, in hexadecimal. */
 export const keyOf = (request: Schema.Json) =>
   createHash("sha256").update(JSON.stringify(request, sorted)).digest("hex").slice(0, 16)
 

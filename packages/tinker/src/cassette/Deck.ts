@@ -15,7 +15,7 @@ export interface Made<A, M> {
   readonly deck: Deck<M>
 }
 
-/** `ask` calls the live object; it is used only while recording. */
+/** Plays one object. `ask` calls the live object and is used only while recording. */
 export interface Deck<L> {
   readonly answer: <A>(call: Call.Call<A>, ask: (live: L) => Answer<A>) => Answer<A>
   /** Makes another object; `describe` returns the answer to record for it. */
@@ -38,7 +38,7 @@ export const recording = <L>({ record }: Recorder, live: L): Deck<L> => ({
     }))
 })
 
-/** Needs no backend. */
+/** A deck that answers from a recording, without a backend. */
 export const replaying = ({ play }: Tape): Deck<never> => ({
   answer: (call) => Effect.map(play(call), ({ answer }) => answer),
   make: (call) => Effect.map(play(call), ({ answer, id }) => ({ id, answer, deck: replaying({ play }) }))

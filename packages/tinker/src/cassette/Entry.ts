@@ -14,7 +14,7 @@ const Header = Schema.fromJsonString(
   Schema.Struct({ format: Schema.Literal("effect-rl cassette"), version: Schema.Int })
 )
 
-/** The first line. */
+/** The first line of every recording. */
 export const header = JSON.stringify({ format: "effect-rl cassette", version })
 
 const Failure = Schema.toCodecJson(TinkerError.TinkerError)
@@ -63,7 +63,7 @@ export const encode = <A>(call: Call.Call<A>, ordinal: number, result: Result.Re
 
 const message = Effect.mapError((error: Schema.SchemaError) => error.message.replaceAll(/\s*\n\s*/g, " "))
 
-/** The header's problem; undefined if the line starts a recording in a supported version. */
+/** Fails with the header's problem unless the line starts a recording in the supported version. */
 export const checkHeader = (text: string): Effect.Effect<void, string> =>
   Schema.decodeUnknownEffect(Header)(text).pipe(
     Effect.mapError(() => `${text.slice(0, 80)} does not begin a cassette, expected ${header}`),

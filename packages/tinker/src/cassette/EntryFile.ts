@@ -23,7 +23,7 @@ const repeated = (entries: ReadonlyArray<Entry.Entry>) => {
   return undefined
 }
 
-/** All entries in file order. */
+/** All entries in file order. Fails if the file is missing, an entry is unreadable or repeated, or the last line is cut off. */
 export const read = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const text = yield* Effect.mapError(fs.readFileString(file), unreadable(file))

@@ -12,7 +12,7 @@ export interface Parts {
   readonly deck: Deck<SamplingClient.SamplingClient>
 }
 
-/** Usable until the surrounding scope closes. */
+/** Creates a sampling client that is usable until the scope closes. */
 export const make = Effect.fnUntraced(function*({ deck, modelPath, weights }: Parts) {
   let isClosed = false
   yield* Effect.addFinalizer(() =>

@@ -22,7 +22,7 @@ export interface Parts {
 
 type Answer<A, R = never> = Effect.Effect<A, TinkerError.TinkerError, R>
 
-/** Usable until it is unloaded or the surrounding scope closes. */
+/** Creates a training client that is usable until it is unloaded or the scope closes. */
 export const make = Effect.fnUntraced(function*({ deck, id, info }: Parts) {
   const queue = yield* RequestQueue.make
   const calls = Call.training(id)
@@ -42,7 +42,7 @@ export const make = Effect.fnUntraced(function*({ deck, id, info }: Parts) {
       )
     )
 
-  /** Numbers a call and passes it on in order. */
+  /** Plays a call. The call is made when its turn comes, so calls are numbered in the order in which they run. */
   const play = <A>(makeCall: () => Call.Call<A>, ask: (live: Live) => Answer<Pending.Pending<A>>) =>
     Effect.suspend(() => {
       const call = makeCall()

@@ -31,7 +31,7 @@ export interface Recorder {
 const unwritable = (file: string) => ({ message }: PlatformError) =>
   new CassetteError({ file, detail: `cannot be written: ${message}` })
 
-/** Truncates the file. Whenever recording stops, the file consists of whole lines. */
+/** Truncates the file and writes the header. The file consists of whole lines unless a write fails or the process dies during a write. */
 export const make = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

@@ -1,4 +1,4 @@
-/** Removes keys from recordings, because error messages of a backend may quote them. */
+/** Removes credentials from recordings, because error messages of a backend may quote them. */
 import type * as Schema from "effect/Schema"
 import * as SentCredentials from "../wire/SentCredentials.ts"
 
@@ -22,7 +22,7 @@ const stripText = (text: string) => {
 
 type JsonObject = { readonly [name: string]: Schema.Json }
 
-/** The same JSON without keys in its strings and property names. */
+/** Replaces the credentials in the strings and property names of a JSON value by a mark. */
 export const strip = (json: Schema.Json): Schema.Json => {
   if (typeof json === "string") return stripText(json)
   if (typeof json !== "object" || json === null) return json

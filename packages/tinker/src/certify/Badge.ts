@@ -18,7 +18,7 @@ const part = (text: string, x: number, width: number, color: string) =>
   + `<text x="${x + width / 2}" y="14" text-anchor="middle">${text}</text>`
 
 /**
- * The badge: how many checks passed, out of those that are not absent.
+ * The badge as SVG text. The badge says how many checks passed, out of those that are not `absent`, and is green if none failed.
  *
  * @example
  * const badge = (certificate: Certificate.Certificate) => Badge.svg(certificate)

@@ -35,8 +35,9 @@ const tokenizerOf = Effect.fnUntraced(function*(model: string) {
 })
 
 /**
- * Runs the checks one after another, each with its own session and models, and reports each result as it completes. Fails only if the
- * server cannot be reached or has no model. Checks of text run only if `Tokenizer.Tokenizers` can load the model's tokenizer.
+ * Runs the checks one after another and passes each result to `tell` as it completes. A check that takes longer than two minutes counts as
+ * failed. Fails only if the server cannot be reached, has no model although `model` is not given, or if `tell` fails. Checks of text run
+ * only if `Tokenizer.Tokenizers` can load the model's tokenizer.
  *
  * @example
  * ```ts

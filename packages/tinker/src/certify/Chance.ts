@@ -1,6 +1,6 @@
 /** Deterministic pseudo-random numbers, the same in every certificate. */
 
-/** A number from 0 to 1 for each pair of stream and position. */
+/** A number from 0 up to but excluding 1 for each pair of stream and position. */
 export const share = (stream: number, at: number): number => {
   let bits = Math.imul(stream + 1, 0x9e3779b1) ^ Math.imul(at + 1, 0x85ebca6b)
   bits = Math.imul(bits ^ bits >>> 15, 0x2c1b3c6d)
@@ -12,6 +12,6 @@ export const share = (stream: number, at: number): number => {
 export const whole = (stream: number, at: number, least: number, most: number): number =>
   least + Math.floor(share(stream, at) * (most - least + 1))
 
-/** One of several values. */
+/** One of the given values, selected by stream and position. */
 export const one = <A>(stream: number, at: number, [first, ...others]: readonly [A, ...ReadonlyArray<A>]): A =>
   [first, ...others][whole(stream, at, 0, others.length)] ?? first

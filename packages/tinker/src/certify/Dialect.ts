@@ -27,7 +27,7 @@ export interface Asked {
 export interface Answered {
   readonly id: string
   readonly model: string
-  /** By choice. */
+  /** The text of each choice. */
   readonly texts: ReadonlyArray<string>
   /** Why each choice ended: `stop`, `length`, or the dialect's own word for another reason. */
   readonly ends: ReadonlyArray<string>
@@ -39,7 +39,7 @@ export interface Answered {
 
 export interface Dialect {
   readonly name: string
-  /** Relative to `/api/v1`. */
+  /** The path of the endpoint, relative to `/api/v1`. */
   readonly path: string
   readonly fields: (asked: Asked) => Body
   readonly whole: (body: Body) => Answered
@@ -249,7 +249,7 @@ export const body = Effect.fnUntraced(function*(dialect: Pick<Dialect, "name" | 
 export const ask = (dialect: Dialect, asked: Asked, more: Body = {}) =>
   Effect.map(body(dialect, { ...dialect.fields(asked), ...more }), dialect.whole)
 
-/** Requests the same as a stream. */
+/** Requests the same answer as `ask`, as a stream. */
 export const stream = (dialect: Dialect, asked: Asked, more: Body = {}) =>
   Effect.map(
     sent(dialect, {

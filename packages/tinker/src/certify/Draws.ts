@@ -14,7 +14,7 @@ export interface Draw {
 /** Samples per request; few enough for every server. */
 const perRequest = 64
 
-/** Samples sequences with the same parameters. If `seed` is given, each request gets its own seed. */
+/** Samples at least `count` sequences with the same parameters, 64 per request. If `seed` is given, each request gets its own seed. */
 export const sequences = (
   client: SamplingClient.SamplingClient,
   prompt: ModelInput.ModelInput,
@@ -38,7 +38,7 @@ export const sequences = (
 const firstOf = ({ logprobs: [logprob], tokens: [token] }: Sampling.SampledTokens): ReadonlyArray<Draw> =>
   token === undefined || logprob === undefined ? [] : [{ token, logprob }]
 
-/** The first token of each of `count` sampled sequences. */
+/** The first token of each of at least `count` sampled sequences. */
 export const first = (
   client: SamplingClient.SamplingClient,
   prompt: ModelInput.ModelInput,
@@ -81,7 +81,7 @@ export const openPrompt = (client: SamplingClient.SamplingClient) =>
     (tried) => Arr.max(tried, Order.mapInput(Order.Number, ({ variance }) => variance)).prompt
   )
 
-/** How often the outcomes of one distribution were drawn. */
+/** An outcome's probability, and how often the outcome was drawn. */
 export interface Counted {
   readonly probability: number
   readonly count: number
@@ -132,7 +132,7 @@ export const expectDistributions = (what: string, distributions: ReadonlyArray<R
   )
 }
 
-/** The counts of tokens that a distribution proportional to `weight` can draw. */
+/** How often each of `tokens` was drawn, with its probability in the distribution that is proportional to `weight`. */
 export const counted = (
   tokens: ReadonlyArray<Draw>,
   draws: ReadonlyArray<Draw>,

@@ -17,7 +17,7 @@ export const full = (value: number) => new Float32Array(targetTokens.length).fil
 
 export const weighted = (weights: Float32Array = full(1)) => Datum.weightedTokens(input, { targetTokens, weights })
 
-/** The first `length` tokens of the examples. */
+/** A datum of the first `length` tokens of the examples. */
 export const ofLength = (length: number) =>
   Datum.weightedTokens(ModelInput.fromTokens(tokens.subarray(0, length)), {
     targetTokens: targetTokens.subarray(0, length),
@@ -153,7 +153,7 @@ export const scoring = {
   sampling_params: { ...sampling, max_tokens: 1 }
 }
 
-/** The result of a pass. */
+/** Decodes the result of a pass. Fails if the reply is not such a result. */
 export const outputOf = ({ body }: Reply) => Effect.map(decode(PassResult.Body)(body), PassResult.fromJson)
 
 /** The log-probabilities in the result of a pass over one datum. */

@@ -18,7 +18,7 @@ const lacksBits = (bits: number) => (value: number) => {
 }
 
 /**
- * Lower-precision formats. A number matches one by chance in at most 1 of 100 cases; a certain token's log-probability is 0 in every
+ * Lower-precision formats. A number matches a format by chance in at most 1 of 100 cases; a certain token's log-probability is 0 in every
  * format.
  */
 const formats: ReadonlyArray<readonly [name: string, has: (value: number) => boolean]> = [

@@ -19,7 +19,7 @@ import * as Examples from "./Examples.ts"
 
 export interface Reply {
   readonly status: number
-  /** Empty if the answer is not a JSON object. */
+  /** The answer's fields; empty if the answer is not a JSON object. */
   readonly body: Readonly<Record<string, unknown>>
 }
 
@@ -28,7 +28,7 @@ type Sent = Effect.Effect<Reply, WireError.WireError>
 /** A session for one check, which tracks the ids of its models and samplers. */
 export interface Session {
   readonly id: string
-  /** Creates a LoRA model of rank 8. Its requests are numbered from 1. */
+  /** Creates a LoRA model of rank 8. The model's requests are numbered from 1. */
   readonly model: Effect.Effect<string, WireError.WireError | Mismatch>
   readonly sampler: Effect.Effect<string, WireError.WireError | Mismatch>
 }
@@ -46,11 +46,11 @@ export class RawRequests extends Context.Service<RawRequests, {
     url: string,
     headers?: Readonly<Record<string, string>>
   ) => Effect.Effect<Answer.Answer, WireError.WireError>
-  /** Polls the result of a promise until it is ready. A refused request is its own result. */
+  /** Polls the result of a promise until it is ready. The result of a refused request is the refusal. */
   readonly result: (promise: Reply) => Sent
-  /** The same result as protobuf, once it is ready. */
+  /** Polls the result of a promise once and asks for protobuf. The result should be ready. */
   readonly resultBytes: (promise: Reply) => Effect.Effect<Answer.Answer, WireError.WireError>
-  /** Ends with its scope. */
+  /** Creates a session, which is finished when the scope closes. */
   readonly session: Effect.Effect<Session, WireError.WireError | Mismatch, Scope.Scope>
 }>()("@effect-rl/tinker/certify/RawRequests") {}
 
@@ -152,7 +152,7 @@ const make = ({ connection }: Service["Service"], model: string): RawRequests["S
   }
 }
 
-/** The requests over their own connection. */
+/** Provides the requests over a separate connection. */
 export const layer = (options: TinkerHttpOptions, model: string) =>
   Layer.effect(RawRequests, Effect.map(Service, (service) => make(service, model))).pipe(
     Layer.provide(serviceLayer(options)),

@@ -62,7 +62,7 @@ export const expectSameStep = (what: string, found: Moved, expected: Moved) =>
 /** Far above every gradient, so Adam's denominator is constant and its first step is gradient descent. */
 const eps = 1e4
 
-/** The state of a new model. */
+/** Saves the state of a new model. Each measurement begins with a client that starts from this state. */
 export const make = Effect.gen(function*() {
   const { model: baseModel } = yield* RawRequests
   const tinker = yield* Tinker.Tinker

@@ -19,7 +19,7 @@ const pools: ReadonlyArray<Pool> = [
 ]
 
 export type Event = Data.TaggedEnum<{
-  /** The service reports why a result is not ready: `active`, `paused_capacity` or `paused_rate_limit`. */
+  /** A result is not ready. `state` is the state that the service reports: `active`, `paused_capacity` or `paused_rate_limit`. */
   QueueState: { readonly operation: string; readonly state: string; readonly reason: string | undefined }
   /** A request failed and will be retried; `error` is the tag of its `WireError` reason. */
   Retried: {
@@ -39,7 +39,7 @@ export type Event = Data.TaggedEnum<{
 }>
 export const Event = Data.taggedEnum<Event>()
 
-/** Never blocks. A listener that cannot keep up misses the oldest events. */
+/** Reports an event without blocking. A listener that falls more than 4096 events behind misses the oldest ones. */
 export type Observe = (event: Event) => void
 
 /**
@@ -57,7 +57,7 @@ export class Activity extends Context.Service<Activity, {
   readonly events: Stream.Stream<Event>
   readonly observe: Observe
 }>()("@effect-rl/tinker/client/Activity") {
-  /** Until the scope closes. */
+  /** Creates the service. The event stream ends when the scope closes. */
   static readonly make: Effect.Effect<Activity["Service"], never, Scope.Scope> = Effect.suspend(() => make)
 }
 

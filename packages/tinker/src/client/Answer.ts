@@ -1,4 +1,4 @@
-/** An answer from the service, and the error that a failed one stands for. */
+/** An answer from the service, and the error for an unsuccessful answer. */
 import * as Json from "@effect-rl/agent/wire/Json"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -43,7 +43,7 @@ export const reading = <S extends Schema.Decoder<unknown>>(schema: S) => {
 export const unreadable = ({ message }: Json.MalformedBody) =>
   WireError.make(new WireError.Unreadable({ detail: ServiceText.line(message) }))
 
-/** Seconds, or a date. */
+/** The delay that a `retry-after` header requests, in seconds or as a date; no field if there is no valid header. */
 const retryAfter = (value: string | undefined, now: number) => {
   const parsed = value === undefined ? undefined : Headers.parseRetryAfter(value)
   return parsed === undefined || Result.isFailure(parsed)
@@ -87,7 +87,7 @@ export const refusal = Effect.fnUntraced(function*(answer: Answer) {
   return new WireError.WireError({ reason, ...retryAfter(headers["retry-after"], yield* Clock.currentTimeMillis) })
 })
 
-/** The target of a redirect. */
+/** The target of a redirect; undefined for other answers. */
 export const locationOf = ({ headers, status }: Pick<Answer, "headers" | "status">) =>
   status >= 300 && status < 400 ? headers["location"] : undefined
 

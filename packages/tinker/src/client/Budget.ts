@@ -16,7 +16,10 @@ interface Waiter {
   resume: (turn: Effect.Effect<void, WireError>) => void
 }
 
-/** Each step takes constant time however much work is waiting, which Effect's Semaphore does not guarantee. */
+/**
+ * Creates a pool of `size` permits. Each step takes constant time however much work is waiting, which Effect's Semaphore does not
+ * guarantee.
+ */
 export const make = (pool: Pool, size: number, observe: Observe): Budget => {
   let inUse = 0
   let waiters: Array<Waiter> = []
@@ -75,7 +78,7 @@ export const make = (pool: Pool, size: number, observe: Observe): Budget => {
       }).pipe(Effect.onInterrupt(() => leave(waiter)))
     })
 
-  /** Whether permits are available without waiting. */
+  /** Takes permits if they are available without waiting, and returns whether it took them. */
   const takes = (amount: number) => {
     if (waiting > 0 || !fits(amount)) return false
     inUse += amount

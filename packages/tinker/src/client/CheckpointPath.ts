@@ -12,7 +12,7 @@ export interface CheckpointPath {
   readonly type: (typeof types)[Kind]
   /** Kind and name: `weights/<name>`, `sampler_weights/<name>` or `external_weights/<name>`. */
   readonly id: string
-  /** The id for archive requests: equal to `id`, or only the name if the path has no kind, as such servers expect. */
+  /** The id for archive requests: equal to `id`, or only the name if the path has no kind, as SkyRL expects. */
   readonly archiveId: string
 }
 
@@ -21,7 +21,8 @@ const shape = /^tinker:\/\/([^/]+)\/(?:([^/]+)\/)?([^/]+)$/
 const isKind = (text: string): text is Kind => Object.hasOwn(types, text)
 
 /**
- * Parses a checkpoint path; SkyRL's sampling paths without a kind are accepted. Fails as `Rejected` if the text is not a path.
+ * Parses a checkpoint path. A path without a kind, as SkyRL gives for sampling weights, is read as `sampler_weights`. Fails as `Rejected`
+ * if the text is not a checkpoint path or its kind is unknown.
  *
  * @example
  * const id = Effect.map(CheckpointPath.parse("tinker://run-1/weights/000010"), ({ archiveId }) => archiveId)

@@ -40,7 +40,7 @@ export interface Negotiated {
   readonly computesGraphs: boolean
 }
 
-/** Also provides the configuration that is assumed before the first answer. */
+/** The configuration in a response, with defaults for absent settings. Before the first answer, the response is taken to be empty. */
 export const fromResponse = (config: Wire.ClientConfigResponse): Negotiated => ({
   exchangesKeys: config.pjwt_auth_enabled ?? false,
   prefersCommand: config.credential_default_source === "credential_cmd",
@@ -63,7 +63,7 @@ export const fromResponse = (config: Wire.ClientConfigResponse): Negotiated => (
   computesGraphs: config.custom_loss_server_side ?? false
 })
 
-/** Whether the service lacks the endpoint. */
+/** Whether the error means that the service lacks the endpoint: a 404 or a 405. */
 export const isAbsent = (error: WireError.WireError) =>
   WireError.hasStatus(error, 404) || WireError.hasStatus(error, 405)
 
@@ -89,7 +89,10 @@ export interface Dynamic {
   cancelsSamples: boolean
 }
 
-/** Fetches the changing settings at the interval that the service requests. Stops if the server lacks the endpoint. */
+/**
+ * Fetches the changing settings, and again at the interval that the service requests, at least ten seconds. If the service lacks the
+ * endpoint, the settings keep their defaults.
+ */
 export const keepUpToDate = Effect.fnUntraced(function*(connection: Connection.Connection) {
   const first = yield* Effect.catchIf(
     Connection.call(connection, dynamicRequest, Wire.DynamicConfigResponse),

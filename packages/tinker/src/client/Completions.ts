@@ -30,7 +30,7 @@ export const support = (isAnnounced: boolean): Support => ({ state: isAnnounced 
 /** One client of a sampler. */
 export interface Target {
   readonly samplerId: string
-  /** The block of numbers for its requests. */
+  /** The block of request numbers that this client uses. */
   readonly block: number
 }
 
@@ -63,7 +63,7 @@ const readPage = Answer.reading(Wire.RetrieveManyResponse)
  */
 export const make = Effect.fnUntraced(function*(connection: Connection.Connection, target: Target, support: Support) {
   const work = Latch.makeUnsafe()
-  /** The oldest first. */
+  /** The requests that wait for a report, the oldest first. */
   const waiters = new Map<string, Waiter>()
   const early = new Map<string, Report>()
   /** Delivered results, which the service may forget. */

@@ -33,7 +33,7 @@ export interface Options {
   readonly baseUrl: string
   readonly cloudflareAccess?: CloudflareAccess
   readonly credential: Effect.Effect<Redacted.Redacted, WireError.WireError>
-  /** How long a request, or the work behind it, is attempted before it fails as `Unavailable`. */
+  /** How long to wait for a request's result before the request fails as `Unavailable`. */
   readonly deadline: Duration.Duration
   /** How long to wait for an account that cannot pay. */
   readonly billingPause: Duration.Duration
@@ -50,11 +50,11 @@ type Wired<A> = Effect.Effect<A, WireError.WireError>
 
 export interface Connection {
   readonly options: Options
-  /** Makes one attempt of at most `limit` and returns the answer with any status. */
+  /** Makes one attempt of at most `limit` (default: 60 seconds) and returns the answer with any status. */
   readonly exchange: (request: Request, limit?: Duration.Input) => Wired<Answer.Answer>
-  /** Makes one attempt of at most `limit`. Fails unless the answer is successful. */
+  /** Makes one attempt of at most `limit` (default: 60 seconds). Fails unless the answer is successful. */
   readonly attempt: (request: Request, limit?: Duration.Input) => Wired<Answer.Answer>
-  /** Starts reading from any address. Credentials are sent only to the service's own address. */
+  /** Gets any URL, follows redirects, and returns the response with its body unread. Credentials are sent only to the service's origin. */
   readonly open: (
     url: string,
     headers: Readonly<Record<string, string>>
@@ -80,7 +80,7 @@ const reader = ({ largestAnswer }: Options) => (response: HttpClientResponse.Htt
     Effect.mapError((error) => error._tag === "WireError" ? error : outOfReach(error))
   )
 
-/** The value of a header. */
+/** The header value for a credential, which is remembered so recordings can exclude it. */
 const sent = (credential: Redacted.Redacted): string => {
   const value = Redacted.value(credential)
   SentCredentials.note(value)
@@ -132,7 +132,7 @@ const late = (limit: Duration.Duration, last: () => WireError.WireError | undefi
   return WireError.make(new WireError.NoAnswer({ detail }))
 }
 
-/** Fails work that exceeds the limit, with its last error. */
+/** Fails work that exceeds the limit. The failure includes the work's last error, if `last` returns one. */
 export const within = (
   { deadlines }: Pick<Options, "deadlines">,
   limit: Duration.Duration,
@@ -255,7 +255,7 @@ export const unhurried = (connection: Connection): Connection => ({
 
 type Reading<A> = (answer: Answer.Answer) => Wired<A>
 
-/** Sends a request and reads its answer. */
+/** Sends a request, with retries until the deadline, and reads its answer. */
 export const ask = <A>(
   { attempt, persist }: Connection,
   request: Request,
@@ -263,7 +263,7 @@ export const ask = <A>(
   policy: RetryPolicy.RetryPolicy = RetryPolicy.control
 ): Wired<A> => persist(policy, request.url, Effect.flatMap(attempt(request), read))
 
-/** Sends a request and decodes its answer by a schema. */
+/** Sends a request as `ask` does, and decodes its answer by a schema. */
 export const call = <S extends Schema.Decoder<unknown>>(
   connection: Connection,
   request: Request,

@@ -1,4 +1,4 @@
-/** The credential for requests: an API key, or a token that was exchanged for a key. */
+/** The credential for requests: an API key, or a token that the service gave in exchange for a credential. */
 import { TinkerError } from "@effect-rl/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ import type { Negotiated } from "./ClientConfig.ts"
 import * as Connection from "./Connection.ts"
 import * as WireError from "./WireError.ts"
 
-/** At least one of the two. */
+/** Where credentials come from. If both fields are absent, requests fail. */
 export interface Source {
   readonly apiKey?: Redacted.Redacted
   /** Runs a command that prints a credential. Called whenever one is needed. */
@@ -140,7 +140,7 @@ const tokens = Effect.fnUntraced(function*(
   )
 })
 
-/** The authorization header that the service expects with each request. */
+/** The credential that the service expects with each request: a token from an exchange, or the API key. */
 export const negotiated = (
   source: Source,
   config: Negotiated,
@@ -161,7 +161,7 @@ const Identity = Schema.fromJsonString(Schema.Struct({
 }))
 const decodeIdentity = Schema.decodeUnknownEffect(Identity)
 
-/** The identity claimed by a token. */
+/** The identity claimed by a token. Fails as `Unsupported` for an API key. */
 export const identity = (credential: Redacted.Redacted) =>
   isToken(credential)
     ? payload(Redacted.value(credential)).pipe(

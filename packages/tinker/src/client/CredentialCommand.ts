@@ -14,7 +14,10 @@ import * as ChildProcess from "effect/process/ChildProcess"
 import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Redacted from "effect/Redacted"
 
-/** Returns the output of the shell command without surrounding whitespace. */
+/**
+ * Runs the shell command and returns its output without surrounding whitespace. Fails if the command cannot be run, prints nothing, or
+ * takes longer than one minute.
+ */
 export type Run = (command: Redacted.Redacted) => Effect.Effect<Redacted.Redacted, TinkerError.Reason>
 
 const failed = (detail: string) => new TinkerError.Rejected({ detail: `TINKER_CREDENTIAL_CMD ${detail}` })
@@ -39,7 +42,7 @@ const run = (spawner: ChildProcessSpawner.ChildProcessSpawner["Service"]): Run =
     Effect.map((text) => Redacted.make(text))
   )
 
-/** Available on platforms that can start processes. Without its layer, a credential command is refused. */
+/** Runs credential commands. Without `layer`, every credential command fails as `Unsupported`. */
 export const CredentialCommand = Context.Reference<Run>("@effect-rl/tinker/client/CredentialCommand", {
   defaultValue: () => none
 })

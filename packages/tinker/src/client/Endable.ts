@@ -7,7 +7,7 @@ import * as Fiber from "effect/Fiber"
 /** Receives a function that ends the work with an error. Returns a clean-up function that is called when the work is over. */
 export type Watch<E> = (end: (error: E) => void) => () => void
 
-/** All of them at once. */
+/** Combines several watches into one. */
 export const all = <E>(watches: ReadonlyArray<Watch<E>>): Watch<E> => (end) => {
   const over = watches.map((watch) => watch(end))
   return () => over.forEach((over) => over())

@@ -176,7 +176,7 @@ export const submit = (
   policy: RetryPolicy.RetryPolicy = RetryPolicy.training
 ) => Effect.tap(Connection.ask(connection, request, readPromised, policy), promises.claim)
 
-/** Cancels a result whose caller stopped waiting. */
+/** Cancels a result whose caller stopped waiting. A failure is only logged. */
 export const cancel = ({ connection }: Futures, request_id: string) =>
   connection.attempt(Connection.post("/cancel_future", { request_id }), "5 seconds").pipe(
     Effect.catch(({ message }) => Effect.logDebug(`the request was not cancelled: ${ServiceText.line(message)}`)),

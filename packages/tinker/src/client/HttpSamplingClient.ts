@@ -108,7 +108,7 @@ const complete = (
     : Effect.fail(untrusted(`${found[at]} as the log-probability of prompt token ${at}, ${Logprob.expected}`))
 }
 
-/** The first requested field that is missing from the result. */
+/** The first requested field that is missing from the result; undefined if none is missing. */
 const missing = (
   { sequences, ...result }: SampleResult.SampleResult,
   { promptAltTokens = 0, targetPromptLogprobs, topkPromptLogprobs = 0, topkSampleLogprobs = 0 }: Sampling.SampleRequest
@@ -157,7 +157,7 @@ const post = (request: Sampling.SampleRequest, sessionId: string, seqId: number)
 
 const blockSize = 1_000_000_000
 
-/** Usable until its scope closes. */
+/** Creates a sampling client that is usable until the scope closes. */
 export const make = Effect.fnUntraced(function*(parts: Parts) {
   const {
     block = 0,

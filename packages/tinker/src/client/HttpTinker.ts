@@ -31,7 +31,7 @@ import { named, orNotFound } from "./WireError.ts"
 export interface Options extends Session.Labels, Dialect.Options {
   /** The kind of server. Default: detected. */
   readonly server?: Dialect.Kind
-  /** How long all work in progress may go without any completing. */
+  /** If no work completes for this long, all work in progress fails. */
   readonly progressTimeout: Duration.Duration
   /** Maximum number of concurrent samples. */
   readonly maxSamples: number
@@ -150,7 +150,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       return Effect.flatten(Futures.promised(futures, "CreateModel", request, read))
     }).pipe(Effect.map(({ model_id }) => model_id))
 
-  /** Creates a model from a checkpoint; the service derives the model's id by a rule. */
+  /** Creates a model from a checkpoint. The service derives the model's id from the session's id and the model's number. */
   const createByLoading = (path: string, metadata: object) =>
     Effect.suspend(() => {
       const model_seq_id = nextModelId++

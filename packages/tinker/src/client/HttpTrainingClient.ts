@@ -46,7 +46,7 @@ const adamBody = (adam: Effect.Success<ReturnType<typeof RequestRules.adam>>) =>
 
 const noSession = new TinkerError.Unavailable({ detail: "the service answered without a sampling_session_id" })
 
-/** Custom losses send their gradient as cross-entropy weights, which such a server would divide by their sum. */
+/** Custom losses send their gradient as cross-entropy weights, which a server that averages losses would divide by their sum. */
 const noSum = new TinkerError.Unsupported({
   capability: "forwardBackwardCustom",
   detail: "the server averages losses over sequences, which changes the gradient of a custom loss"
@@ -92,8 +92,8 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
       )
 
   /**
-   * Creates a sampler of the current weights. Its number is drawn once, because a repeated request with a new number would save later
-   * weights.
+   * Creates a sampler of the current weights. The sampler's number is drawn once, because a repeated request with a new number would save
+   * later weights.
    */
   const sampler = (
     operation: "saveWeightsAndGetSamplingClient" | "saveInflightWeightsAndGetSamplingClient",

@@ -17,13 +17,13 @@ import * as RetryPolicy from "./RetryPolicy.ts"
 import { Service } from "./Service.ts"
 import * as WireError from "./WireError.ts"
 
-/** Part of a list. */
+/** Selects a part of a list. Default: from offset 0, at most 20 runs or sessions, or 100 checkpoints. */
 export interface Page {
   readonly limit?: number
   readonly offset?: number
 }
 
-/** Whose objects to list: the caller's own, or all that are accessible to the caller. */
+/** Whose objects to list: the caller's own (default), or all that are accessible to the caller. */
 export interface Scope {
   readonly accessScope?: "owned" | "accessible"
 }
@@ -32,12 +32,12 @@ export interface SessionQuery {
   readonly displayName?: string
   readonly sessionId?: string
   readonly projectIds?: ReadonlyArray<string>
-  /** The caller's own sessions, all accessible ones, or those of these users. Default: own. */
+  /** The caller's own sessions, all accessible sessions, or the sessions of the users with these URNs. Default: own. */
   readonly owner?: "own" | "accessible" | { readonly urns: ReadonlyArray<string> }
-  /** Pairs that must all hold. */
+  /** Keys and values that a session's metadata must all contain. */
   readonly userMetadata?: Readonly<Record<string, string>>
   readonly status?: "active" | "cancelled" | "failed" | "client_finished"
-  /** At most 200; default 50. */
+  /** Maximum number of sessions to return, at most 200. Default: 50. */
   readonly limit?: number
   /** The `nextCursor` of the previous page. */
   readonly cursor?: Wire.SessionSearch["nextCursor"]
@@ -53,7 +53,7 @@ type Answer<A> = Effect.Effect<A, TinkerError.TinkerError>
 
 /**
  * Provided by the layers of `TinkerHttp`, and without a session by `TinkerHttp.layerRest`. Paths have the form
- * `tinker://<run>/weights/<name>`. Calls that the server does not support fail as `Unsupported`.
+ * `tinker://<run>/<kind>/<name>`. Calls that the server does not support fail as `Unsupported`.
  *
  * @example
  * const paths = RestClient.RestClient.use((rest) => rest.listCheckpoints("run-1")).pipe(
@@ -73,7 +73,7 @@ export class RestClient extends Context.Service<RestClient, {
   /** Downloads a tar archive; resumes after a broken connection. */
   readonly downloadCheckpoint: (path: string) => Stream.Stream<Uint8Array, TinkerError.TinkerError>
   readonly getExternalWeightsUrls: (path: string) => Answer<Wire.ExternalWeights>
-  /** Downloads one file of external weights, by its name in the list of addresses; resumes after a broken connection. */
+  /** Downloads one file of external weights, by its name in `getExternalWeightsUrls`; resumes after a broken connection. */
   readonly downloadExternalFile: (path: string, name: string) => Stream.Stream<Uint8Array, TinkerError.TinkerError>
   readonly deleteCheckpoint: (path: string) => Answer<void>
   readonly publishCheckpoint: (path: string) => Answer<void>
@@ -92,19 +92,19 @@ export class RestClient extends Context.Service<RestClient, {
     options: { readonly projectId: string; readonly ttl?: Duration.Input }
   ) => Answer<string>
   readonly assignSessionProject: (sessionId: string, projectId: string) => Answer<void>
-  /** Returns the address of a session's trace, once it is ready. */
+  /** Returns the URL of a session's trace. Waits until the trace is ready, at most for the client's `deadline`. */
   readonly exportSessionTrace: (sessionId: string) => Answer<string>
   readonly getSampler: (samplerId: string) => Answer<Wire.Sampler>
   readonly getAuditLog: (options?: {
     readonly eventType?: typeof Wire.auditedTypes[number]
-    /** A day, `YYYY-MM-DD`. */
+    /** The day of the entries, `YYYY-MM-DD`. Default: all days. */
     readonly day?: string
   }) => Answer<Wire.AuditLog>
-  /** Usage between two full hours, at most 14 days apart. */
+  /** The usage between two full hours, which may be at most 14 days apart. */
   readonly getBillingUsage: (startingOn: DateTime.Utc, endingBefore: DateTime.Utc) => Answer<Wire.BillingUsage>
   /** The storage currently used by the caller's checkpoints, by project and owner. */
   readonly getCheckpointStorage: (options?: { readonly projectId?: string }) => Answer<Wire.CheckpointStorage>
-  /** The claims of the credential, if it is a token. */
+  /** The user that the credential names. Fails as `Unsupported` for an API key, because only tokens name their user. */
   readonly whoami: Answer<Identity>
 }>()("@effect-rl/tinker/client/RestClient") {
   static readonly make: Effect.Effect<RestClient["Service"], never, Service> = Effect.suspend(() =>
@@ -112,7 +112,7 @@ export class RestClient extends Context.Service<RestClient, {
   )
 }
 
-/** Whether the error is how web frameworks answer unknown routes. */
+/** Whether the error looks like a web framework's answer to an unknown route: a 405, or a 404 without a specific detail. */
 const isMissing = (error: WireError.WireError) =>
   WireError.hasStatus(error, 405)
   || (WireError.hasStatus(error, 404) && "detail" in error.reason

@@ -86,7 +86,7 @@ const eventOf = (request: string, { attempt, duration, input }: Schedule.Metadat
     : Event.Retried({ request, attempt, delayMillis: millis, error: input.reason._tag, detail: input.message })
 }
 
-/** Reports each retry as an event. */
+/** Returns a policy that also reports each retry as an event. */
 export const observed = (policy: RetryPolicy, request: string, observe: Observe): RetryPolicy =>
   Schedule.tap(policy, (metadata) => Effect.sync(() => observe(eventOf(request, metadata))))
 

@@ -44,7 +44,7 @@ const State = Schema.Struct({
   sampling_session_id: Schema.String,
   base_model: Schema.String,
   record_stability_info: Schema.optionalKey(Schema.Boolean),
-  /** The service's address, and what the SDK stores about it. */
+  /** The service's address and the SDK's client settings. */
   holder: Schema.Struct({
     base_url: Schema.String,
     default_headers_overrides: Schema.Record(Schema.String, Schema.String),
@@ -72,7 +72,7 @@ const unreadable = rejected("the handle cannot be read, expected one of handleOf
 
 const withoutSlash = (url: string) => url.replace(/\/+$/, "")
 
-/** How many request blocks a double can distinguish. */
+/** The number of request blocks whose numbers a double represents exactly. */
 const blocks = 9_000_000
 
 interface Parts {

@@ -20,10 +20,13 @@ export interface Labels {
 
 const interval = "10 seconds"
 
-/** After this many milliseconds without a heartbeat, the service may have ended the session. */
+/** After this many milliseconds without an answered heartbeat, the service may have ended the session. */
 const worrying = 120_000
 
-/** Sends heartbeats. A failed heartbeat is reported, and the next one is sent anyway, because the session may still be alive. */
+/**
+ * Sends a heartbeat every ten seconds until the scope closes. A failed heartbeat is reported, and the next heartbeat is sent anyway,
+ * because the session may still be alive.
+ */
 export const heartbeat = Effect.fnUntraced(function*(connection: Connection.Connection, session_id: string) {
   const request = Connection.post("/session_heartbeat", { session_id, type: "session_heartbeat" })
   let lastHeard = yield* Clock.currentTimeMillis
@@ -64,7 +67,7 @@ const notThere = (baseUrl: string) => (error: WireError.WireError) =>
     )
     : error
 
-/** Gives the session's id. */
+/** Opens a session and returns its id. Closing the scope finishes the session. */
 export const open = Effect.fnUntraced(function*(
   connection: Connection.Connection,
   { displayName, projectId, tags = [], userMetadata = {} }: Labels

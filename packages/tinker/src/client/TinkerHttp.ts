@@ -16,7 +16,7 @@ import { serviceLayer, type TinkerHttpOptions } from "./TinkerHttpOptions.ts"
 export type { Kind as Server } from "./Dialect.ts"
 export type { TinkerHttpOptions } from "./TinkerHttpOptions.ts"
 
-/** A session with the service, its administration, and its client's activity. */
+/** The services of a session: backend, sampler handles, administration and activity. */
 type Provided = Tinker.Tinker | SamplerHandles | RestClient | Activity
 
 /** Connections reserved for requests other than samples. */

@@ -1,4 +1,4 @@
-/** How a service is reached. */
+/** How to reach a service, and the limits of its client. */
 import * as ByteSize from "effect/ByteSize"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -20,18 +20,19 @@ export interface TinkerHttpOptions {
   /** The project to which the session belongs. */
   readonly projectId?: string
   readonly tags?: ReadonlyArray<string>
-  /** The session's display name and its metadata, by which `RestClient.searchSessions` finds it. */
+  /** The session's display name, which `RestClient.searchSessions` can search for. */
   readonly displayName?: string
+  /** The session's metadata, which `RestClient.searchSessions` can search for. */
   readonly userMetadata?: Readonly<Record<string, string>>
   /** The kind of server. Default: detected. */
   readonly server?: Dialect.Kind
   /** Whether to allow policy losses even if the server also trains on prompt tokens. Default: false. */
   readonly allowUnmaskedLoss?: boolean
-  /** How long to wait for a request and the work behind it before it fails as `Unavailable`. Default: two hours. */
+  /** How long to wait for a request's result before the request fails as `Unavailable`. Default: two hours. */
   readonly deadline?: Duration.Input
   /** If no work completes for this long, all work in progress fails as `Unavailable`. Default: one hour. */
   readonly progressTimeout?: Duration.Input
-  /** Maximum number of open requests; further ones wait. Default: 512. */
+  /** Maximum number of open requests; further requests wait. Sampling leaves 32 of them free for other requests. Default: 512. */
   readonly maxConnections?: number
   /** Maximum size of an answer after decompression. Default: 256 MiB. Checkpoint archives are streamed and have no limit. */
   readonly maxResponseSize?: ByteSize.Input

@@ -56,7 +56,7 @@ type Posted<A, E> = Result.Result<Effect.Effect<A, WireError>, E | TinkerError.T
 const isUnclear = <A, E>({ change }: Work<A, E>, failure: Failure<E>) =>
   failure._tag === "WireError" && (change === "piecewise" || (change === "whole" && failure.mayBeDone))
 
-/** The error for the caller. */
+/** The error that the caller gets for a failure. */
 const errorOf = <E>(operation: string, failure: Failure<E>): E | TinkerError.TinkerError =>
   failure._tag === "WireError"
     ? new TinkerError.TinkerError({ operation, reason: toReason(failure), cause: failure })
@@ -86,8 +86,8 @@ export const make = Effect.fnUntraced(function*(watchdog: Watchdog) {
     })
 
   /**
-   * The error if a request was submitted before the latest failure, and so cannot have taken it into account, or if that failure has not
-   * been awaited.
+   * Fails if the model's state is unknown, if a failure has not been awaited, or if the request was submitted before the latest failure and
+   * so cannot have taken it into account.
    */
   const closed = (operation: string, known = latest) =>
     Effect.suspend(() => {

@@ -59,7 +59,7 @@ export const make = Effect.fnUntraced(function*(
   return watchdog
 })
 
-/** Never finds work stuck. */
+/** A watchdog that ends work only for the other watches. */
 export const none: Watchdog = {
   watch: (work, ...others) => others.length === 0 ? work : endable(all(others))(work)
 }

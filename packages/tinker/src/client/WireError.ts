@@ -31,7 +31,7 @@ export class Unreadable extends Schema.TaggedError<Unreadable>()("Unreadable", {
   }
 }
 
-/** The answer is larger than any legitimate answer; none of it is used. */
+/** The answer is larger than the client's limit; none of it is used. */
 export class TooLarge extends Schema.TaggedError<TooLarge>()("TooLarge", {
   /** The limit in bytes. */
   limit: Schema.Int
@@ -87,7 +87,7 @@ export class RequestFailed extends Schema.TaggedError<RequestFailed>()("RequestF
   }
 }
 
-/** The service refused the request with another status. */
+/** The service refused the request with a status that no other reason covers. */
 export class Refused extends Schema.TaggedError<Refused>()("Refused", {
   status: Schema.Int,
   detail,
@@ -98,7 +98,7 @@ export class Refused extends Schema.TaggedError<Refused>()("Refused", {
   }
 }
 
-/** Work is in progress but makes no progress. */
+/** Work is in progress, but none of it has completed for the client's `progressTimeout`. */
 export class Stuck extends Schema.TaggedError<Stuck>()("Stuck", { detail }) {
   override get message() {
     return this.detail
@@ -123,7 +123,7 @@ export type Reason = typeof Reason.Type
 
 const isPassing = (status: number) => status >= 500 || status === 408 || status === 425
 
-/** Why a request has no result. It is the `cause` of the caller's `TinkerError`. */
+/** The reason why a request has no result, and the `cause` of the caller's `TinkerError`. */
 export class WireError extends Schema.TaggedError<WireError>()("WireError", {
   reason: Reason,
   retryAfterMillis: Schema.optionalKey(Schema.Number),
@@ -148,7 +148,7 @@ export class WireError extends Schema.TaggedError<WireError>()("WireError", {
         return false
     }
   }
-  /** Whether any attempt was carried out or may still be; a refusal of this attempt says nothing about earlier ones. */
+  /** Whether this or an earlier attempt may have been carried out. A refusal of this attempt says nothing about earlier ones. */
   get mayBeDone() {
     return this.isAmbiguous || this.isRepeated === true
   }
@@ -174,7 +174,7 @@ export class WireError extends Schema.TaggedError<WireError>()("WireError", {
 
 export const make = (reason: Reason) => new WireError({ reason })
 
-/** Whether the service refused a named object with this status. */
+/** Whether the service answered with this HTTP status and without a reason of the port (`said`). */
 export const hasStatus = ({ reason }: WireError, status: number) =>
   "status" in reason && reason.status === status && !("said" in reason && reason.said !== undefined)
 

@@ -1,4 +1,4 @@
-/** Identifies callers by the server's API keys. A server without keys answers only its own machine. */
+/** Identifies callers by the server's API keys. A server without keys answers only programs on its machine. */
 import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Option from "effect/Option"
@@ -19,7 +19,7 @@ const digest = (key: string) => createHash("sha256").update(key).digest()
 const named = /^([A-Za-z0-9][A-Za-z0-9._-]{0,39})=(.+)$/
 
 /**
- * Parses comma-separated keys. Each is `<tenant>=<key>`, or a key whose tenant is named after its digest.
+ * Parses comma-separated keys. Each is `<tenant>=<key>`, or only a key, whose tenant is then named after the key's digest.
  *
  * @example
  * const keys = ApiKeys.parse("ada=tml-one,grace=tml-two")

@@ -18,7 +18,7 @@ export type Event =
   | "checkpoint_downloaded"
 
 const Entry = Schema.Struct({
-  /** RFC 3339. */
+  /** The time in RFC 3339 format. */
   timestamp: Schema.String,
   event: Schema.String,
   tenant: Schema.optionalKey(Schema.String),
@@ -32,7 +32,7 @@ type Subject = Pick<Entry, "tinker_path">
 
 export interface Audit {
   readonly note: (event: Event, subject: Subject) => Effect.Effect<void, never, Caller>
-  /** The caller's own entries, oldest first. */
+  /** The caller's own entries, or all entries on a server without keys, oldest first. */
   readonly entries: Effect.Effect<ReadonlyArray<Entry>, HttpRefusal, Caller>
 }
 

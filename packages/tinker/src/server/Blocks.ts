@@ -9,7 +9,7 @@ const large = 32_768
 
 const lengthOf = (blocks: ReadonlyArray<Uint8Array>) => blocks.reduce((sum, { length }) => sum + length, 0)
 
-/** The number of bytes. */
+/** The number of bytes in all blocks. */
 export const size = (blocks: Blocks): number => lengthOf(blocks)
 
 /** The bytes in one block with its own memory. */

@@ -43,12 +43,12 @@ export interface CheckpointStore {
   readonly list: (folder: string) => Effect.Effect<ReadonlyArray<Checkpoint>, HttpRefusal>
   /** Finds the checkpoint at a path if it belongs to the caller, has no owner or is public. */
   readonly readable: (path: string) => Effect.Effect<Place, HttpRefusal, Caller>
-  /** Finds the checkpoint at a path. Fails unless it belongs to the caller. */
+  /** Finds the checkpoint at a path. Fails unless it belongs to the caller or the server has no keys. */
   readonly own: (path: string) => Effect.Effect<Place, HttpRefusal, Caller>
   readonly exists: (place: Place) => Effect.Effect<boolean, HttpRefusal>
   readonly files: (place: Place) => Effect.Effect<ReadonlyArray<CheckpointFiles.File>, HttpRefusal>
   readonly weights: (place: Place) => Effect.Effect<WeightsInfo, HttpRefusal>
-  /** Records a checkpoint that the backend has just saved, with its expiration. Its run must be recorded already. */
+  /** Records a checkpoint that the backend has just saved, with its expiration. The checkpoint's run must be recorded already. */
   readonly saved: (place: Place, weights: WeightsInfo, options?: SavedOptions) => Effect.Effect<void, HttpRefusal>
   /** Moves the files to another place. Fails if there are none, or if the place already has some. */
   readonly move: (from: Place, to: Place) => Effect.Effect<void, HttpRefusal>

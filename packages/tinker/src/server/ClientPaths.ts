@@ -36,7 +36,7 @@ export const isOurs = ({ folder, id }: Place) => segment.test(folder) && checkpo
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
 
 /**
- * The same reason with all texts changed. The list of available checkpoints is removed, because it may include other tenants' checkpoints.
+ * Changes all texts of a reason. The list of available checkpoints is removed, because it may include other tenants' checkpoints.
  */
 const mapReason = (reason: TinkerError.Reason, change: (text: string) => string): TinkerError.Reason => {
   switch (reason._tag) {

@@ -14,7 +14,7 @@ type WeightsInfo = typeof Wire.WeightsInfo.Type
 export type Trains = Pick<WeightsInfo, "train_attn" | "train_mlp" | "train_unembed">
 
 export interface Model {
-  /** `<session>:train:<number>`. A session's id is random, so ids are never reused, unlike a backend's own. */
+  /** `<session>:train:<number>`. A session's id is random, so ids are never reused, unlike the ids of a backend. */
   readonly id: string
   readonly client: TrainingClient.TrainingClient
   readonly session: ClientSession
@@ -39,7 +39,7 @@ export interface Sampler {
   readonly snapshotOf: string | undefined
   /** The number of clients that joined after the first. */
   clients: number
-  /** Requests under way. */
+  /** The number of sampling requests in progress. */
   running: number
   lastUsedAt: number
 }

@@ -27,7 +27,7 @@ export interface ClientSessions {
   readonly finish: (id: string, outcome: SessionWire.FinishRequest) => Effect.Effect<void, HttpRefusal, Caller>
   /** The caller's sessions, including finished ones, newest first. */
   readonly log: Effect.Effect<ReadonlyArray<SessionLog.Entry>, never, Caller>
-  /** Reserves an id that was never used in the session. Fails if it was. */
+  /** Reserves an id. Fails if the id was used in the session before. */
   readonly claimId: (session: ClientSession, id: string) => Effect.Effect<void, HttpRefusal>
   /** Fails if the request exceeds the quota. */
   readonly hasRoom: (session: ClientSession, asked: Quota.Asked) => Effect.Effect<void, TinkerError.TinkerError>
@@ -45,7 +45,7 @@ export interface ClientSessions {
   readonly sampler: (id: string) => Effect.Effect<Sampler, HttpRefusal, Caller>
   /** Frees the resources of a model or sampling session, cancels its samples, and forgets its id. */
   readonly release: (held: Model | Sampler) => Effect.Effect<void>
-  /** Sampling sessions in use. */
+  /** The ids of the session's samplers that are in use. */
   readonly samplerIdsOf: (session: SessionLog.Entry) => ReadonlyArray<string>
   /** The caller's models that are in use. */
   readonly models: Effect.Effect<ReadonlyArray<Model>, never, Caller>

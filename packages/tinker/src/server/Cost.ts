@@ -50,7 +50,7 @@ const scored = ({ promptLength, samples, topkPromptLogprobs = 0, topkSampleLogpr
   return promptLength * (1 + Math.max(topkPromptLogprobs, 0)) + ofSamples
 }
 
-/** The maximum number of tokens in the answer. Fails if there are too many. */
+/** The maximum number of tokens that the request samples or scores. Fails if there are too many. */
 export const of = Effect.fnUntraced(function*(asked: Asked): Effect.fn.Return<number, HttpRefusal> {
   const { field, maxTokens, promptLength, samples } = asked
   const longest = Math.max(maxTokens, leastPerSample)
@@ -64,7 +64,7 @@ export const of = Effect.fnUntraced(function*(asked: Asked): Effect.fn.Return<nu
   return tokens
 })
 
-/** The maximum number of tokens in the answer. Fails with the field that asks for too many. */
+/** The maximum number of tokens that the request samples or scores. Fails with the field that asks for too many. */
 export const ofSample = Effect.fnUntraced(function*(
   body: Wire.SampleRequest,
   contextLength: number

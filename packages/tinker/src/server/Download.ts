@@ -21,7 +21,7 @@ export interface Content<E> {
   readonly read: (range: Range.Range) => Stream.Stream<Uint8Array, E>
 }
 
-/** The requested range. It is ignored if the client has the other parts of different content. */
+/** The requested range; undefined if there is none, or if the client's earlier parts belong to different content. */
 const asked = ({ headers }: HttpServerRequest.HttpServerRequest, etag: string) =>
   (headers["if-range"] ?? etag) === etag ? headers["range"] : undefined
 

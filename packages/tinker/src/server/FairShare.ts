@@ -41,7 +41,7 @@ export const make = (capacity: number): FairShare => {
     free -= weight
   }
 
-  /** The first caller in turn whose share has room. Its request is served next; if capacity is short, all others wait behind it. */
+  /** The first caller in turn whose share has room. This caller's request is served next; if capacity is short, all others wait. */
   const nextInTurn = () => {
     for (const [caller, share] of shares) {
       const [first] = share.waiting

@@ -33,7 +33,10 @@ export interface Order {
 }
 
 export interface Futures {
-  /** Starts the work and returns its id immediately. Refuses the work if the caller already holds too many tokens. */
+  /**
+   * Starts the work and returns its id immediately, or returns the id of an earlier order with the same `once`. Refuses the work if the
+   * caller already holds too many tokens or the server is stopping.
+   */
   readonly begin: (order: Order) => Effect.Effect<string, HttpRefusal, Caller>
   /** Waits for the result, however long it takes. */
   readonly result: (id: string) => Effect.Effect<Result, HttpRefusal, Caller>
@@ -66,7 +69,7 @@ interface Entry {
   readonly tenant: string | undefined
   readonly session: string | undefined
   fiber: Fiber.Fiber<unknown, unknown> | undefined
-  /** Tokens counted for it. */
+  /** Tokens that count for the request or, once it is finished, for its result. */
   tokens: number
   /** When it finished or, later, when its result was last requested; undefined while in progress. */
   finishedAt: number | undefined
@@ -85,7 +88,7 @@ const keptUnderPressureMillis = 90_000
 /** Maximum number of tokens that all requests and results hold: 512 MiB at about 16 bytes per token. */
 export const mostTokens = 2 ** 25
 
-/** Maximum for one tenant: half of all. */
+/** Maximum number of tokens that the requests and results of one tenant hold. */
 export const mostTokensOfTenant = mostTokens / 2
 
 /** Number of requests in progress above which sampling clients are asked to slow down. */

@@ -1,4 +1,4 @@
-/** A request that is answered immediately with an HTTP status other than 200. */
+/** The refusal of a request, which is answered immediately with an HTTP status other than 200. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -47,7 +47,7 @@ const statusOf = ({ _tag }: TinkerError.Reason): typeof Status.Type => {
 export const fromTinkerError = ({ message, reason }: TinkerError.TinkerError) =>
   new HttpRefusal({ status: statusOf(reason), detail: message, reason })
 
-/** The response for a refusal. It always has a body, because clients attribute a 400 without one to a proxy. */
+/** The response for a refusal. The response always has a body, because clients attribute a 400 without a body to a proxy. */
 export const respond = ({ detail, headers, reason, status }: HttpRefusal) =>
   Effect.map(
     Effect.orDie(Future.encodeRefused(reason === undefined ? { detail } : { detail, reason })),

@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Model } from "./ClientSession.ts"
 
-/** A published snapshot. It is released once a newer one has replaced it and no sample uses it. */
+/** A published snapshot, which is released once a newer snapshot has replaced it and no sample uses it. */
 export interface Published {
   readonly client: SamplingClient.SamplingClient
   readonly scope: Scope.Closeable

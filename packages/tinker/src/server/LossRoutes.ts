@@ -15,7 +15,7 @@ import type { LossThread } from "./LossThread.ts"
 import type { RouteServices } from "./RouteServices.ts"
 import * as Submission from "./Submission.ts"
 
-/** Losses of one session. */
+/** Maximum number of losses per session. */
 const mostLosses = 1000
 
 /** Maximum characters of one loss, and of all losses in a tenant's sessions. */
@@ -36,7 +36,7 @@ const check = ({ compute }: LossThread, caller: string, graph: LossGraph.LossGra
     : Effect.fail(rejected(`loss graph, ${compiled.failure.message}`))
 }
 
-/** Stores a loss of `characters` for its session. Fails if there is no room. */
+/** Returns a function that stores a loss of `characters` characters for its session, and fails if the loss is invalid or has no room. */
 const keeper = (thread: LossThread) => {
   const heldBy = new Map<string | undefined, number>()
   const hold = (tenant: string | undefined, characters: number) =>

@@ -10,7 +10,7 @@ export interface Inputs {
   readonly logprobs?: Float32Array
 }
 
-/** Message to the thread. */
+/** A message to the thread: a graph, and the data to evaluate it on. */
 export interface Order {
   readonly graph: LossGraph.LossGraph
   readonly data: ReadonlyArray<Inputs>

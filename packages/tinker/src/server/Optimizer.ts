@@ -9,7 +9,7 @@ type Config = typeof Training.OptimizerConfig.Type
 /** The optimizer of every model: Adam with decoupled weight decay. */
 export const config = { type: "adamw" } satisfies Config
 
-/** Refuses any other optimizer, naming it. */
+/** Fails with the name of the requested optimizer if it is not Adam. */
 export const isAdam = (field: string, asked: Config | null | undefined) =>
   (asked?.type ?? config.type) === config.type
     ? Effect.void
@@ -31,7 +31,7 @@ const adamParams = (params: typeof Training.AdamParams.Type): AdamParams.AdamPar
   ...(params.grad_clip_norm === undefined ? {} : { gradClipNorm: params.grad_clip_norm })
 })
 
-/** The Adam parameters of a step. */
+/** The Adam parameters of a step. Fails if they are missing, or if the step is for another optimizer. */
 export const ofStep = Effect.fnUntraced(function*({ adam_params, optimizer_params }: OptimStep) {
   if ((optimizer_params ?? undefined) !== undefined) {
     const detail = `optimizer_params.type is "${optimizer_params?.type}", expected adam_params`

@@ -7,7 +7,7 @@ import * as PassWork from "./PassWork.ts"
 import * as Thread from "./Thread.ts"
 
 export interface PassThread {
-  /** Reads a caller's body. Its blocks are transferred to the thread and cannot be used afterwards. */
+  /** Reads a caller's body. The blocks of a large body are transferred to the thread and cannot be used afterwards. */
   readonly read: (caller: string, order: PassWork.Order) => Effect.Effect<PassWork.Reply, HttpRefusal>
 }
 

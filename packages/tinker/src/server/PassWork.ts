@@ -10,7 +10,7 @@ import * as PassRequestJson from "../wire/PassRequestJson.ts"
 import * as Unknown from "../wire/Unknown.ts"
 import * as Blocks from "./Blocks.ts"
 
-/** Distinguishes contents. */
+/** The SHA-256 of a content in hexadecimal; equal only for equal contents. */
 export const digest = (content: string | Blocks.Blocks): string => {
   const hash = createHash("sha256")
   for (const part of typeof content === "string" ? [content] : content) hash.update(part)
@@ -39,11 +39,11 @@ export interface Read {
   readonly modelId: string
   readonly seqId: number
   readonly forwardOnly: boolean
-  /** Equal for equal bodies. */
+  /** The digest of the body. */
   readonly content: string
-  /** The size of the body. */
+  /** The size of the body in bytes. */
   readonly bytes: number
-  /** A field that is not read. */
+  /** The error message about fields that are not read; undefined if all fields are read. */
   readonly unread: string | undefined
   readonly work: Work
 }
@@ -124,7 +124,7 @@ const fromJson = (order: Order) =>
       )
   )
 
-/** Reads a body. */
+/** Reads a body. Never fails; an unreadable body yields `Malformed`. */
 export const compute = (order: Order): Effect.Effect<Reply> =>
   Effect.catchTag(
     order.format === "protobuf" ? fromProtobuf(order) : fromJson(order),

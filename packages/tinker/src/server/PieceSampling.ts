@@ -7,7 +7,7 @@ import type { FairShare } from "./FairShare.ts"
 /** Number of sequences that the backend samples concurrently, more than fit into one engine step on a few processors. */
 export const capacity = 1024
 
-/** Sequences of one piece. */
+/** Maximum number of sequences in one piece. */
 const pieceSize = 64
 
 /** Samples `from` to `to` of the request. With a seed, sample `i` uses seed + `i`. */

@@ -11,7 +11,7 @@ export interface Quota {
   readonly memory: ByteSize.ByteSize
 }
 
-/** The default quota. Its memory is half of the embedded engine's. */
+/** The default quota, with half of the embedded engine's memory. */
 export const usual: Quota = { models: 256, memory: ByteSize.gibibytes(2) }
 
 /** The models and samplers in use by all tenants. */

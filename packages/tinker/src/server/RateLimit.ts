@@ -6,11 +6,11 @@ import { Caller } from "./Caller.ts"
 import { type HttpRefusal, tooMany } from "./HttpRefusal.ts"
 
 export interface RateLimit {
-  /** Takes one request from the tenant's allowance. Fails with the time until the next if none is left. */
+  /** Takes one request from the tenant's allowance. If none is left, fails with the time until the next allowed request. */
   readonly take: Effect.Effect<void, HttpRefusal, Caller>
 }
 
-/** No limit. */
+/** Allows every request. */
 export const none: RateLimit = { take: Effect.void }
 
 /** Allows bursts of `limit` requests, refilled evenly over a minute. On a server without keys all callers share one limit. */

@@ -20,7 +20,7 @@ export interface RequestOrder {
 
 interface Waiting {
   readonly sequence: number
-  /** Whether its number was already used. */
+  /** Completes when the request's turn comes, with whether its number was already used. */
   readonly turn: Deferred.Deferred<boolean>
 }
 
@@ -35,7 +35,7 @@ const late = (operation: string, sequence: number) =>
     })
   })
 
-/** Numbers begin with 1. */
+/** Creates the order of one model's requests. Sequence numbers begin with 1. */
 export const make = Effect.sync((): RequestOrder => {
   const waiting = new Set<Waiting>()
   let next = 1

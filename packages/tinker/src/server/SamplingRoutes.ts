@@ -88,7 +88,7 @@ const getSampler = ({ sessions }: RouteServices) =>
     )
   })
 
-/** Admits a sampling request unless too many are in progress. */
+/** Admits a sampling request. Fails if too many requests are in progress or the tenant exceeds its rate limit. */
 export const enter = ({ futures, rateLimit }: RouteServices) => Effect.andThen(futures.hasRoom, rateLimit.take)
 
 /** Samples in the caller's turn. Features that the backend lacks are added. */
@@ -124,7 +124,7 @@ const sampleFrom = Effect.fnUntraced(function*(
   return Answer.Sample({ response: PromptScores.lastOnly(response, promptLogprobsLastN) })
 })
 
-/** The session for samplers of requests that name their weights directly. It ends five minutes after the last such request. */
+/** The session for samplers of requests that name their weights directly. The session ends five minutes after the last such request. */
 const unnamedSession = "requests without a session"
 
 export const samplerOf = Effect.fnUntraced(function*(
@@ -175,7 +175,7 @@ const lastProblem = ({ prompt, prompt_logprobs, prompt_logprobs_last_n: lastN }:
     : rejected(`prompt_logprobs_last_n is ${lastN}, expected 1 to ${most}`)
 }
 
-/** The first field rule that a request violates. */
+/** The error for the first field rule that a request violates; undefined if it violates none. */
 const problem = (request: Wire.SampleRequest, capabilities: Capabilities.Capabilities) => {
   const field = Wire.unsupported(request, capabilities.sampling ?? [])
   return field === undefined
@@ -218,7 +218,7 @@ const sample = (services: RouteServices) =>
     })
   })
 
-/** Releases a sampler early. Official SDK clients cannot request this; see `Sessions` for when their samplers are released. */
+/** Releases a sampler early. Official SDK clients cannot request this; see `Snapshots` for when their samplers are released. */
 const release = ({ sessions }: RouteServices) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params

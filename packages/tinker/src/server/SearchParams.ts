@@ -11,7 +11,7 @@ export const common = {
   project_id: Schema.optionalKey(Schema.String)
 }
 
-/** Returns a decoder for query parameters. It refuses filters by project; see `Strictness` for unknown parameters. */
+/** Returns a decoder for query parameters, which refuses filters by project; see `Strictness` for unknown parameters. */
 export const reading = <S extends Schema.Decoder<{ readonly project_id?: string }>>(schema: S) => {
   const decode = Body.decode(schema)
   return Effect.gen(function*() {

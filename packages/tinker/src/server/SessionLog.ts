@@ -7,7 +7,7 @@ export interface Entry {
   readonly createdMillis: number
   readonly displayName?: string | undefined
   readonly userMetadata?: Readonly<Record<string, string>> | undefined
-  /** Ids of the models created in it. */
+  /** Ids of the models that were created in the session. */
   readonly runIds: Array<string>
   /** Undefined if the session ended without its client finishing it. */
   status: Wire.SessionStatus | undefined
@@ -20,7 +20,7 @@ export interface SessionLog {
   readonly of: (tenant: string | undefined) => ReadonlyArray<Entry>
 }
 
-/** Maximum number of entries; the oldest are forgotten first. */
+/** Number of entries above which the oldest ended sessions are forgotten. */
 const mostEntries = 1000
 
 export const make = (): SessionLog => {

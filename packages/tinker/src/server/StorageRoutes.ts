@@ -23,7 +23,7 @@ const described = (user_name: string, checkpoints: ReadonlyArray<Checkpoint>) =>
 
 const params = SearchParams.reading(Schema.Struct(SearchParams.common))
 
-/** The current storage; it has no price on this server. */
+/** The storage in use, by owner. Storage has no price on this server. */
 const current = ({ checkpoints: { folders, list, runs } }: RouteServices) =>
   Effect.gen(function*() {
     yield* params

@@ -20,7 +20,7 @@ export interface Submission {
   readonly operation: string
   readonly model: Model
   readonly sequence: Json.SequenceId | null | undefined
-  /** Equal for a repeated request. */
+  /** Identifies the request's content; equal for a repeated request. */
   readonly content: string
   /** Tokens that the request holds while it waits. */
   readonly tokens?: number
@@ -40,7 +40,7 @@ export const passTurn = ({ sessions }: RouteServices, { model_id, seq_id }: Pass
 
 const decodeTurn = Json.decodeText(PassWork.Turn)
 
-/** Reads the body of a training request with `decode`. */
+/** Reads the body of a training request with `decode`. A request that cannot be decoded still takes its turn. */
 export const body = <A, R>(services: RouteServices, decode: (text: string) => Effect.Effect<A, HttpRefusal, R>) =>
   Effect.flatMap(Body.textWithin(Body.mostBytes), (text) =>
     decode(text).pipe(
@@ -48,7 +48,7 @@ export const body = <A, R>(services: RouteServices, decode: (text: string) => Ef
       Effect.map((value) => ({ value, content: digest(text) }))
     ))
 
-/** Starts the work once, in its turn. */
+/** Starts the work in its turn, and responds with its promise. A repeated request gets the promise of the first. */
 export const training = (
   { futures }: RouteServices,
   { content, model, operation, sequence, submit, tokens = 0 }: Submission

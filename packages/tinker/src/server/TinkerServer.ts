@@ -52,40 +52,40 @@ import * as Strictness from "./Strictness.ts"
 export interface TinkerServerOptions {
   /** The folder of the backend's checkpoints, and the scheme of its checkpoint paths. */
   readonly checkpoints: CheckpointStore.CheckpointOptions
-  /** The API keys of the server's tenants. A server without keys answers only its own machine. */
+  /** The API keys of the server's tenants. A server without keys answers only programs on its machine. */
   readonly apiKeys?: ReadonlyArray<ApiKeys.ApiKey>
   /** Maximum size of a request body, both compressed and decompressed. Default: 64 MiB. */
   readonly maxBodySize?: ByteSize.Input
   /** Maximum number of sampling requests per tenant and minute. Default: unlimited. */
   readonly samplesPerMinute?: number
-  /** The quota for the models and samplers of one tenant. Default: 256 models and 2 GiB. One session may use half of it. */
+  /** The quota for the models and samplers of one tenant. Default: 256 models and 2 GiB. One session may use half of the quota. */
   readonly quota?: Partial<Quota.Quota>
   /** Whether to ask clients to compress training passes. Default: false. */
   readonly compressPasses?: boolean
-  /** Tokenizers, by model, that clients load under a name other than the model's own. */
+  /** The names under which the models' tokenizers are loaded, by model. Default: the model's own name. */
   readonly tokenizers?: Readonly<Record<string, string>>
   /** Whether to refuse requests that the hosted service refuses, so clients that work here also work there. Default: false. */
   readonly strict?: boolean
-  /** Whether to answer chat requests for unavailable effects with a warning instead of refusing them. Default: false. */
+  /** Whether chat fields that cannot take effect are dropped with a warning instead of refused. Default: false. */
   readonly lenient?: boolean
 }
 
 const usualLimit = ByteSize.fromInputUnsafe("64 MiB")
 
-/** Maximum size of a conversation; its images are decoded in one piece. */
+/** Maximum size of a chat request body, smaller than that of other bodies because images are decoded in one piece. */
 const chatLimit = ByteSize.fromInputUnsafe("10 MiB")
 
 /** How long a stopping server waits for requests that it has already accepted. */
 const longestGoodbye = "10 seconds"
 
-/** Logs once when the backend can no longer answer. */
+/** Checks the backend every five seconds, and logs once when it has failed. */
 const watch = (tinker: Tinker.Tinker["Service"]) =>
   tinker.health.pipe(
     Effect.repeat(Schedule.spaced("5 seconds")),
     Effect.catch(({ reason }) => Effect.logError(`the backend has failed, and this server with it: ${reason.message}`))
   )
 
-/** Creates the services that all routes share. When its scope closes, accepted requests finish before anything is shut down. */
+/** Creates the services that all routes share. When the scope closes, accepted requests have ten seconds to finish before the shutdown. */
 const makeServices = Effect.fnUntraced(function*(options: TinkerServerOptions) {
   const { samplesPerMinute, tokenizers = {} } = options
   const tinker = yield* Tinker.Tinker
@@ -161,7 +161,7 @@ const withoutKey = (services: RouteServices, links: SignedLinks.SignedLinks): Re
 
 const stranger = Effect.succeed({ tenant: undefined })
 
-/** Where the Tinker API is. */
+/** The path prefix of the Tinker API. */
 const prefix = "/api/v1"
 
 /** The path prefix of the OpenAI endpoints. */
@@ -195,7 +195,7 @@ const routes = (options: TinkerServerOptions) =>
   )
 
 /**
- * Serves the backend. Closing the scope waits until accepted requests are finished.
+ * Serves the backend. Closing the scope waits up to ten seconds until accepted requests are finished.
  *
  * @example
  * const server = TinkerServer.layer({

@@ -16,7 +16,7 @@ const score = (client: Client, prompt: ModelInput.ModelInput, topk: number) => (
     ({ topkPromptLogprobs = [] }) => ({ ...sampled, topkLogprobs: topkPromptLogprobs.slice(prompt.length) })
   )
 
-/** The request for the backend, and a function that completes the backend's answer. */
+/** Samples with `sample`. If the request asks for `topkSampleLogprobs`, adds them by scoring each sampled sequence with `client`. */
 export const around = (
   client: Client,
   { topkSampleLogprobs = 0, ...request }: Sampling.SampleRequest,

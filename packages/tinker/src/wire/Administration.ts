@@ -7,7 +7,7 @@ const Time = Schema.DateTimeUtcFromString
 const Metadata = nullable(Schema.Record(Schema.String, Schema.String))
 
 export const Checkpoint = Schema.Struct({
-  /** The checkpoint's kind and name: `weights/<name>` or `sampler_weights/<name>`. */
+  /** The checkpoint's kind and name: `weights/<name>`, `sampler_weights/<name>` or `external_weights/<name>`. */
   checkpointId: Schema.String,
   checkpointType: Schema.Literals(["training", "sampler", "external"]),
   time: Time,
@@ -164,7 +164,7 @@ export const TraceExport = Schema.Struct({
 })
 
 export const ExternalWeights = Schema.Struct({
-  /** By file path within the checkpoint. */
+  /** Download addresses, by file path within the checkpoint. */
   urls: Schema.Record(Schema.String, Schema.String),
   expires: Time
 })
@@ -254,7 +254,7 @@ const StoredCheckpoints = Schema.Struct({
   sizeBytes: Schema.Int,
   /** The size in the unit in which storage is billed. */
   sizeGigabytes: Schema.Finite,
-  /** The cost of 720 hours. */
+  /** The cost of storing the checkpoints for 720 hours, in US dollars. */
   estimatedMonthlyCostUsd: nullable(Schema.Finite)
 }).pipe(Schema.encodeKeys({
   projectId: "project_id",
@@ -269,7 +269,7 @@ const StoredCheckpoints = Schema.Struct({
 
 export const CheckpointStorage = Schema.Struct({
   usdPerGigabyteMonth: nullable(Schema.Finite),
-  /** By project and owner. */
+  /** One entry for each project and owner. */
   data: Schema.Array(StoredCheckpoints)
 }).pipe(Schema.encodeKeys({ usdPerGigabyteMonth: "effective_rate_usd_per_gigabyte_month" }))
 export type CheckpointStorage = typeof CheckpointStorage.Type

@@ -57,7 +57,7 @@ export const toBfloat16 = (bytes: Uint8Array): Result.Result<Float32Array, strin
     (buffer) => new Float32Array(Uint32Array.from(new Uint16Array(buffer), (half) => half << 16).buffer)
   )
 
-/** Decodes int64 values to int32, which is large enough for token ids. */
+/** Decodes int64 token ids to int32. Fails if an id does not fit into 32 bits. */
 export const toTokens = (bytes: Uint8Array): Result.Result<Int32Array, string> =>
   Result.flatMap(aligned(bytes, 8), (buffer) => {
     const halves = new Int32Array(buffer)

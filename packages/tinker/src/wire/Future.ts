@@ -27,7 +27,7 @@ export const RetrieveManyRequest = Schema.Struct({
     cloned_sampler_id: Schema.optionalKey(Schema.Int)
   }),
   prev_cursor: Schema.optionalKey(Schema.Int),
-  /** Seconds. */
+  /** How long the server may wait for a finished request, in seconds. */
   timeout: Schema.optionalKey(Schema.NullOr(Schema.Number)),
   /** Requests whose results the server may forget. */
   retrieved_request_ids: Schema.optionalKey(Schema.Array(Schema.String))
@@ -46,7 +46,7 @@ export const RetrieveManyResponse = Schema.Struct({
 
 export const CancelRequest = Schema.Struct({ request_id: Schema.String })
 
-/** The result is not ready. Also the body of a 408. */
+/** The answer while a result is not ready; also the body of a 408. */
 export const TryAgain = Schema.Struct({
   type: Schema.Literal("try_again"),
   request_id: Schema.optionalKey(Schema.String),
@@ -79,7 +79,7 @@ const userReasons: ReadonlyArray<string> = ["Rejected", "Unsupported", "NotFound
 
 const category = (reason: TinkerError.Reason) => userReasons.includes(reason._tag) ? "user" : "server"
 
-/** Converts an error to the result of its promise. */
+/** Converts an error to the failed result of a promise. */
 export const failed = (reason: TinkerError.Reason): Failed => ({
   error: reason.message,
   category: category(reason),

@@ -14,14 +14,14 @@ const Text = Schema.Struct({ type: type("encoded_text"), tokens: Ints })
 
 const Image = Schema.Struct({
   type: type("image"),
-  /** Base64. */
+  /** The image file in base64. */
   data: Schema.String,
   format: Schema.String,
   expected_tokens: Schema.optionalKey(Schema.NullOr(Schema.Int)),
   override_dimensions: Schema.optionalKey(Schema.Unknown)
 })
 
-/** Chunk types that no backend of this project supports. They are decoded so the refusal can name them. */
+/** Chunk types that no backend of this project supports. These chunks are decoded so the refusal can name their type. */
 const Dmel = Schema.Struct({ type: type("dmel"), dmel: Schema.String })
 const Pointer = Schema.Struct({
   type: type("image_asset_pointer"),
@@ -75,7 +75,7 @@ const toChunk = (chunk: Chunk, index: number): Effect.Effect<ModelInput.Chunk, T
   return image(at, bytes.success, chunk.format, chunk.expected_tokens ?? undefined)
 }
 
-/** An image with a given number of positions. */
+/** An image chunk. Fails unless the format is png or jpeg and `expectedTokens`, the number of positions, is given. */
 export const image = (
   at: string,
   data: Uint8Array,

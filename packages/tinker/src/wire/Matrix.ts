@@ -17,7 +17,7 @@ export const TensorData = Schema.Struct({
 })
 export type TensorData = typeof TensorData.Type
 
-/** Asks for nothing. */
+/** Fills the cells of a sparse matrix in which no token is requested. */
 const empty = -1
 
 const place = (tokens: Int32Array, { data, ...indices }: TensorData, candidates: number): boolean => {
@@ -37,7 +37,7 @@ const place = (tokens: Int32Array, { data, ...indices }: TensorData, candidates:
   return (rows.length - 1) * candidates === tokens.length
 }
 
-/** Target candidates for each of `rows` positions. */
+/** Target candidates for each of `rows` positions. Fails unless the tensor is an int64 matrix with `rows` rows. */
 export const toTargets = (
   field: string,
   tensor: TensorData,

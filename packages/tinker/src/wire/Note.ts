@@ -1,4 +1,4 @@
-/** Names and metadata that clients give to sessions, models and checkpoints. Their length is limited because servers store them. */
+/** Names and metadata that clients give to sessions, models and checkpoints, limited in length because servers store them. */
 import * as Predicate from "effect/Predicate"
 import * as Record from "effect/Record"
 import * as Schema from "effect/Schema"

@@ -25,7 +25,7 @@ const isNumber = (value: unknown): value is number | bigint => typeof value === 
 
 const isInt = (value: unknown): value is number => Number.isSafeInteger(value)
 
-/** Numbers; those above 2^53 are bigints. */
+/** A list of numbers; integers beyond ±2^53 are bigints. */
 export const Numbers = checked(Schema.Union([Schema.Number, Schema.BigInt]), isNumber)
 
 export const Ints = checked(Schema.Int, isInt)

@@ -15,7 +15,7 @@ import {
 import * as Provenance from "./Provenance.ts"
 import * as Size from "./Size.ts"
 
-/** A protobuf message. It is the same whether it was received as protobuf or JSON. */
+/** A protobuf message. A request in JSON is converted to the same message. */
 export type PassRequest = ForwardBackwardRequest
 
 export interface Pass {
@@ -41,7 +41,7 @@ const float32 = (values: Float32Array, shape: ReadonlyArray<number>): Tensor => 
   shape: shape.map(BigInt)
 })
 
-/** Replaces the log-probabilities of masked tokens, so missing values do not propagate as NaN. */
+/** Replaces the log-probabilities of masked tokens by 0, so missing values do not propagate as NaN. */
 const present = (logprobs: Float32Array, mask: Float32Array) => {
   const sent = logprobs.slice()
   for (let t = 0; t < sent.length; t++) {

@@ -42,7 +42,7 @@ const values = (bytes: Uint8Array, dtype: DType): Result.Result<Float32Array | B
   }
 }
 
-/** Bytes of one element. */
+/** The size of one element in bytes, by type. */
 const elementSizes = new Map<DType, number>([[DType.FLOAT32, 4], [DType.BFLOAT16, 2], [DType.INT64, 8], [
   DType.INT32,
   4
@@ -114,7 +114,7 @@ const columns = (records: ReadonlyArray<ArrayRecord>): Result.Result<Map<string,
     return found
   })
 
-/** One output per datum. If the number of data is not given, it is taken from the first column. */
+/** One output per datum. If the number of data is not given, the first column determines the number. */
 const outputs = (records: ReadonlyArray<ArrayRecord>): Result.Result<PassResult["outputs"], string> =>
   Result.gen(function*() {
     const found = yield* columns(records)
@@ -159,10 +159,10 @@ const type = "TorchLossReturn"
 
 /** The outputs of one datum of a pass. */
 export interface SentOutput {
-  /** `[T]`, or `[T, K]` with K `candidates`. */
+  /** Log-probabilities `[T]`, or `[T, K]` with K `candidates`. */
   readonly logprobs: Float32Array
   readonly candidates?: number
-  /** `[T]`. */
+  /** The loss at each position, `[T]`. */
   readonly elementwiseLoss?: Float32Array
 }
 
@@ -230,7 +230,7 @@ const Tensor = Schema.Struct({
   shape: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Int)))
 })
 
-/** The same result as JSON. */
+/** The result of a training pass as JSON. */
 export const Body = Schema.Struct({
   loss_fn_output_type: Schema.String,
   loss_fn_outputs: Schema.Array(Schema.Record(Schema.String, Tensor)),

@@ -194,7 +194,7 @@ const TopkRows = Schema.optionalKey(
   Schema.NullOr(Schema.Array(Schema.NullOr(Schema.Array(Schema.Tuple([Schema.Int, Schema.Number])))))
 )
 
-/** The same answer as JSON. */
+/** The answer to a sampling request as JSON. */
 export const Body = Schema.Struct({
   type: Schema.optionalKey(Schema.String),
   sequences: Schema.Array(Schema.Struct({

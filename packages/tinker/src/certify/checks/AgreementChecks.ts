@@ -79,7 +79,7 @@ const expectKept = (
 
 const rounds = 36
 
-/** A sampler of trained weights, with the trainer's log-probabilities of a text. */
+/** A trainer after one step, two sampling clients of its weights, and the capabilities of its base model. */
 const trained = Effect.gen(function*() {
   const { model: baseModel } = yield* RawRequests
   const tinker = yield* Tinker.Tinker
@@ -166,7 +166,7 @@ export const repeated: Check.Check = {
   })
 }
 
-/** Requests for samples combined with pseudo-random extra information about their tokens. */
+/** Sampling requests that also ask for pseudo-random numbers of candidates and of scored prompt tokens. */
 export const aside: Check.Check = {
   theme: "logprobs",
   name:

@@ -106,7 +106,7 @@ const ofLoss = ({ expression, loss, what }: Named): Check.Check => ({
   })
 })
 
-/** Far from the sampler. */
+/** Data far from the sampler. */
 const far: ReadonlyArray<Sampled> = [
   { drifts: [3, 2.5, -3, 2, -2, 1, -1], advantages: [0.5, -1.5, 4, 0.01, -6, 12, -0.3] }
 ]

@@ -8,7 +8,7 @@ import * as Examples from "../Examples.ts"
 import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests, type Reply } from "../RawRequests.ts"
 
-/** Relative to `/api/v1`; these endpoints are its siblings. */
+/** The path prefixes of the chat endpoints, relative to `/api/v1`. */
 const openAi = "/../../oai/api/v1"
 const anthropic = "/../../anthropic/api/v1"
 
@@ -54,7 +54,7 @@ const read = <A>(what: string, schema: Schema.Decoder<A>) => (reply: Reply) => {
     : Check.absent(`${what}: HTTP ${status} ${JSON.stringify(body).slice(0, 200)}`)
 }
 
-/** The weight paths of two trained models. */
+/** The paths of the saved sampler weights of two trained models. */
 const trained = Effect.forEach(
   [[1, 1, 1, 1, 1, 1, 1], [-1, 1, -1, 1, -1, 1, -1]],
   (weights, at) =>

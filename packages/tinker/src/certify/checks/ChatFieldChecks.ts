@@ -23,7 +23,7 @@ type Name = "chat completions" | "responses" | "messages"
 /** One conversation in the format of each dialect. */
 interface Variant {
   readonly what: string
-  /** Whether its prompt is longer than the question's alone; otherwise they are equal. */
+  /** Whether the variant's prompt is longer than the prompt of the question alone; otherwise both prompts are equal. */
   readonly adds: boolean
   readonly in: Readonly<Record<Name, Dialect.Body>>
 }
@@ -472,7 +472,7 @@ const perRequest = 32
 /** Questions, at least one of which should have answers with varying first words. */
 const openings: Arr.NonEmptyReadonlyArray<string> = ["Count.", question, "7", "What is 6 * 7? Write it.", "8 9"]
 
-/** The first tokens of chats or completions, by text. */
+/** The first token of each of at least `count` replies. `ids` numbers tokens by their text and log-probability. */
 const drawn = (
   dialect: Dialect.Dialect,
   content: string,
@@ -717,7 +717,7 @@ export const shapes: Check.Check = {
   })
 }
 
-/** The event types in order, and how the stream ends. */
+/** A streamed answer: its events, the names of its events in order, and its whole text. */
 const streamed = Effect.fnUntraced(function*(dialect: Dialect.Dialect) {
   const { exchange, model } = yield* RawRequests
   const answer = yield* exchange(dialect.path, {

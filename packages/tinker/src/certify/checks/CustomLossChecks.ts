@@ -32,7 +32,7 @@ const rich = (name: string, bound: number): Expression =>
     return sub(sum(mul(gate, square(logprobs))), add(sum(worst), mul(3, mean(logprobs))))
   })
 
-/** In sending order. Names recur with other bodies, and bodies recur under other names. */
+/** The losses in the order in which they are sent. Names recur with other bodies, and bodies recur under other names. */
 const expressions: ReadonlyArray<Expression> = [
   scaled("certify", 1),
   scaled("certify", 2.5),

@@ -10,7 +10,7 @@ import { RawRequests } from "../RawRequests.ts"
 
 const why = "Clients leave out what they want to be usual, and what other servers add to it is not in their code."
 
-/** Samples with only the required fields. */
+/** Samples with only the required fields and those in `more` and `params`. */
 const bare = Effect.fnUntraced(function*(sampler: string, seq_id: number, more: object = {}, params: object = {}) {
   const { post } = yield* RawRequests
   return yield* Effect.flatMap(

@@ -6,16 +6,16 @@ import * as Check from "../Check.ts"
 import * as Draws from "../Draws.ts"
 import { RawRequests } from "../RawRequests.ts"
 
-/** Samples to distinguish a temperature from one that is 10 % higher. */
+/** Number of samples that distinguish a temperature from one that is 10 % higher. */
 const many = 2048
 
-/** Samples to do the same if many tokens are almost equally likely. */
+/** Number of samples that distinguish these temperatures if many tokens are almost equally likely. */
 const most = 4608
 
-/** Samples to see every common token. */
+/** Number of samples in which every common token occurs. */
 const some = 384
 
-/** Rarer tokens are not counted individually. */
+/** The probability below which tokens are not counted individually. */
 const rare = 0.01
 
 /** Rounding error of log-probabilities, including in bfloat16. */
@@ -71,7 +71,7 @@ export const frequencies: Check.Check = {
 
 const tempered = (temperature: number) => (logprob: number) => Math.exp(logprob / temperature)
 
-/** Tokens sampled at a temperature, restricted to those that also occurred at temperature 1. */
+/** Expects tokens sampled at a temperature to have the tempered distribution of the tokens in `pool`, drawn at temperature 1. */
 const atTemperature = Effect.fnUntraced(function*(
   client: SamplingClient.SamplingClient,
   prompt: Parameters<typeof Draws.first>[1],

@@ -7,7 +7,7 @@ import * as Check from "../Check.ts"
 import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests } from "../RawRequests.ts"
 
-/** Range headers for parts of a file with `length` bytes, each with its first and last position. */
+/** Range headers for parts of a file with `length` bytes, each with the part's first position and the position after its last byte. */
 const partsOf = (length: number) => {
   const middle = Math.floor(length / 2)
   const all: ReadonlyArray<readonly [header: string, from: number, to: number]> = [
@@ -52,7 +52,7 @@ const expectTag = Effect.fnUntraced(function*(what: string, url: string, { bytes
   )
 })
 
-/** Fails unless every range of a download equals that part of the whole. */
+/** Fails unless every range of a download equals that part of the whole download. Returns the whole download. */
 const expectParts = Effect.fnUntraced(function*(what: string, url: string) {
   const { download } = yield* RawRequests
   const whole = yield* download(url)

@@ -15,7 +15,7 @@ interface Owner {
 
 const toleranceOf = (logprobs: Float32Array) => 0.01 + 0.006 * Math.max(...logprobs.map(Math.abs))
 
-/** The examples scored by a sampling session. */
+/** The log-probabilities of the examples from a sampling session. */
 const scored = Effect.fnUntraced(function*(sampler: unknown, seq_id: number) {
   const { post } = yield* RawRequests
   const found = yield* Effect.flatMap(
@@ -33,7 +33,7 @@ const expectOwn = (what: string, found: ReadonlyArray<unknown>) =>
 
 const isRefused = ({ body, status }: Reply) => status !== 200 || "error" in body
 
-/** Does the same for all owners concurrently, under the same numbers and names, and compares the results. */
+/** Does the same for each owner, under the same numbers and names, and expects each to get its own objects and weights. */
 const compare = Effect.fnUntraced(function*(owners: ReadonlyArray<Owner>) {
   const { post, result } = yield* RawRequests
   const each = <A, E, R>(f: (owner: Owner, at: number) => Effect.Effect<A, E, R>) => Effect.forEach(owners, f)

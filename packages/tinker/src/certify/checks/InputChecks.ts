@@ -135,7 +135,7 @@ const dense = (rows: ReadonlyArray<ReadonlyArray<number>>, dtype: string) => ({
   shape: [rows.length, 2]
 })
 
-/** The same rows in compressed sparse row form, without zeros. */
+/** Rows in compressed sparse row form, without their zeros. */
 const sparse = (rows: ReadonlyArray<ReadonlyArray<number>>, dtype: string) => {
   const cells = rows.map((row) => row.flatMap((value, column) => value === 0 ? [] : [{ column, value }]))
   const crow = cells.reduce<Array<number>>((ends, row) => [...ends, (ends.at(-1) ?? 0) + row.length], [0])

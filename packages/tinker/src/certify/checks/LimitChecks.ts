@@ -30,7 +30,7 @@ const refusesSample = (name: string, why: string, more: Fields<object>): Check.C
   })
 })
 
-/** A check that a pass over this datum is refused. */
+/** A check that a pass over these data is refused. */
 const refusesPass = (name: string, why: string, data: Fields<ReadonlyArray<object>>): Check.Check => ({
   theme: "limits",
   name,

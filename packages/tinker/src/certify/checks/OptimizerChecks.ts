@@ -70,7 +70,7 @@ const expectVisible = (what: string, changeT: Float32Array) =>
     `a change of ${largest(changeT)}`
   )
 
-/** A check that all given steps equal one step with some other learning rate. */
+/** A check that steps have the same effect as the expected steps. `of` returns both for a learning rate whose step is visible. */
 const equals = (
   name: string,
   regime: Omit<AdamParams.AdamParams, "learningRate">,
@@ -109,7 +109,7 @@ const travel = (beta1: number, beta2: number) => {
   return moved
 }
 
-/** The same for gradients far below `eps`, in units of one gradient descent step. */
+/** The distance of `travel` for gradients far below `eps`, in units of one gradient descent step. */
 const flatTravel = (beta1: number) => {
   let [mean, moved] = [0, 0]
   for (let step = 1; step <= 1 + gliding; step++) {
@@ -189,7 +189,7 @@ export const smallSteps = equals(
     })
 )
 
-/** Gradient descent steps. */
+/** `count` gradient descent steps that together are as long as one step with `learningRate`. */
 const descents = (count: number, learningRate: number): ReadonlyArray<Step> =>
   Arr.makeBy(count, () => [1, { learningRate: learningRate / count, ...plain, ...flat }])
 
@@ -345,7 +345,7 @@ export const defaults = equals(
   ]
 )
 
-/** Far below every gradient. */
+/** Settings with a clip far below every gradient norm. */
 const clipped = { gradClipNorm: 1e-3, ...flat }
 
 export const clip = equals(
@@ -423,7 +423,7 @@ export const clipOfSum: Check.Check = {
 /** With decoupled decay, learning rate times this coefficient decays the weights to zero. */
 const toNothing = { learningRate: 0.5, weightDecay: 2, ...plain, ...flat }
 
-/** The same total decay with the usual coefficient. */
+/** Settings with the total decay of `toNothing` and the usual coefficient. */
 const slowly = { ...toNothing, learningRate: 100, weightDecay: 0.01 }
 
 export const weightDecay: Check.Check = {

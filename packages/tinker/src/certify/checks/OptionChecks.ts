@@ -189,7 +189,7 @@ export const stops: Check.Check = {
   })
 }
 
-/** Common in most texts. */
+/** Characters that are common in most texts. */
 const common = [" ", "e", "a", "\n", "1", ",", "o", "t", "n"]
 
 export const keptString: Check.Check = {

@@ -243,7 +243,7 @@ export const chunks: Check.Check = {
   })
 }
 
-/** Data of different lengths, batched and alone. */
+/** Data of different lengths must have the same log-probabilities in one pass as alone. */
 export const lengths: Check.Check = {
   theme: "training",
   name: "data of several lengths do not disturb each other",

@@ -138,7 +138,7 @@ export const newestFirst: Check.Check = {
 /** More than the default page size of servers. */
 const many = 23
 
-/** All pages of a list, each at the offset given by the previous cursor. The first page uses the default limit. */
+/** The items of a list, read in at most `most` pages of `limit` items. Each page begins where the cursor of the previous page ends. */
 const walked = Effect.fnUntraced(function*({ ids, path }: Pick<Listing, "ids" | "path">, limit: number, most: number) {
   const { get } = yield* RawRequests
   const found: Array<unknown> = []
@@ -191,7 +191,7 @@ export const longPages: Check.Check = {
   })
 }
 
-/** A check that a list, read page by page to its end, contains each item once. */
+/** A check that a list contains each item once, read in pages of seven items up to its end or its twelfth page. */
 const wholeLists = (path: string, name: string, id: string): Check.Check => ({
   theme: "archive",
   name: `${name} are listed once each, on as many pages as their number says`,

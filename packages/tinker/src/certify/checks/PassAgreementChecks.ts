@@ -35,7 +35,7 @@ const map = <A, B>([first, ...others]: Data<A>, change: (value: A, at: number) =
   ...others.map((value, at) => change(value, at + 1))
 ]
 
-/** Policy data: some tokens far from the sampler, some with large signals, some with none. */
+/** A policy datum: some tokens are far from the sampler, some have large advantages, and some have none. */
 const policyOf = (stream: number, length: number, logprobs: Float32Array): Policy =>
   Datum.policyTokens(inputOf(stream, length), {
     targetTokens: tokensOf(stream + 500, length),
@@ -61,7 +61,7 @@ const losses: ReadonlyArray<Named> = [
   { loss: Loss.dro({ beta: 0.3 }), expression: PolicyLoss.dro({ beta: 0.3 }) }
 ]
 
-/** A model state, and the log-probabilities of pseudo-random texts. */
+/** A model, pseudo-random texts with their log-probabilities, and a function that measures steps from the model's state. */
 const begun = (stream: number) =>
   Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
@@ -215,7 +215,7 @@ const hardOf = (stream: number, length: number) =>
         Chance.one(stream + 5000 + 100 * candidate, at, [0.5, 1, 0, 2, -1, 0.1]))
     }))
 
-/** The same candidates in one datum. */
+/** The candidates of `hardOf` in one datum. */
 const softOf = (stream: number, length: number): Datum.Datum<"WeightedCandidates"> => {
   const hard = hardOf(stream, length)
   const rows = Array.from({ length }, (_, at) =>

@@ -4,7 +4,7 @@ import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"
 import { RawRequests, type Reply } from "../RawRequests.ts"
 
-/** Equal but for rounding. */
+/** The difference up to which two log-probabilities count as equal. */
 const same = 1e-5
 
 const text = ({ body }: Reply) => JSON.stringify(body)
@@ -93,7 +93,7 @@ export const otherContent: Check.Check = {
   })
 }
 
-/** A check that sends a request for a new model twice. */
+/** A check that sends the first request to a new model twice and expects equal results. */
 const sentTwice = (name: string, why: string, path: string, body: object, again: object = body): Check.Check => ({
   theme: "repeats",
   name,

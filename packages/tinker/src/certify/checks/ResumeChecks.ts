@@ -27,8 +27,8 @@ const learn = (client: TrainingClient.TrainingClient, weight: number) =>
   Effect.andThen(pass(client, weight), step(client))
 
 /**
- * A trained model with its saved state, and its log-probabilities there, after a step without a gradient, and after a step of a new
- * optimizer.
+ * A trained model and its saved state, with the log-probabilities of the state and those after two more steps, the first of them without a
+ * gradient.
  */
 const trained = Effect.gen(function*() {
   const { model: baseModel } = yield* RawRequests

@@ -13,7 +13,7 @@ import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 
-/** Equal but for rounding. */
+/** The difference up to which two log-probabilities count as equal. */
 const same = 0.01
 
 /** Maximum clock difference in milliseconds. */

@@ -15,7 +15,7 @@ const tolerance = 0.03
 
 const descent = 0.3
 
-/** A length above the block and chunk sizes of servers, or the longest that fits. */
+/** The length `most`, which is above the block and chunk sizes of servers, or half of the context if that is shorter. */
 const lengthOf = (most: number) =>
   Effect.gen(function*() {
     const { model } = yield* RawRequests
@@ -79,7 +79,7 @@ export const longSample: Check.Check = {
   })
 }
 
-/** The distribution behind each token of long samples: the most likely tokens at its position, and all others combined. */
+/** Samples long sequences, and returns what `see` finds for each token, given the most likely tokens at the token's position. */
 const drawnAlong = Effect.fnUntraced(function*(
   params: { readonly temperature?: number; readonly topK?: number; readonly topP?: number },
   see: (

@@ -7,7 +7,7 @@ import { RawRequests } from "../RawRequests.ts"
 
 const { at, listAt, textAt } = Dialect
 
-/** Names, colours and numbers of sessions; each session differs from another in only one of them. */
+/** Names, colours and numbers of sessions; most sessions differ from another session in only one of them. */
 const described = [
   ["Alpha run", "red", "1"],
   ["alpha run 10", "red", "10"],

@@ -68,7 +68,7 @@ const plain = { beta1: 0, beta2: 0, weightDecay: 0, gradClipNorm: 0 }
 /** `eps` far above every gradient, so a step is gradient descent. */
 const flat = 1e6
 
-/** The fraction of the gradient by which such a step moves the weights. */
+/** The fraction of the gradient by which a step with this `eps` moves the weights. */
 const share = 0.1
 
 const streams = 8

@@ -78,7 +78,7 @@ export const limit: Check.Check = {
 
 const characters = Arr.makeBy(94, (at) => String.fromCharCode(33 + at))
 
-/** Common in most texts. */
+/** Characters that are common in most texts. */
 const common = [" ", "e", "a", "\n", "1", ",", "o"]
 
 export const strings: Check.Check = {

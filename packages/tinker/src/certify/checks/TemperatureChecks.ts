@@ -9,7 +9,7 @@ import * as Draws from "../Draws.ts"
 import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 
-/** Texts with the likeliest tokens after each. */
+/** A text with the likeliest tokens after it. */
 interface Place {
   readonly text: ReadonlyArray<number>
   readonly candidates: ReadonlyArray<Draws.Draw>
@@ -33,7 +33,7 @@ const placesOf = Effect.fnUntraced(function*(client: SamplingClient.SamplingClie
   )
 })
 
-/** Rarer tokens are counted with this probability. */
+/** The probability with which rarer tokens are counted. */
 const rarest = 1e-9
 
 const weightAt = (best: number, temperature: number) => (logprob: number) =>

@@ -70,7 +70,7 @@ const expectApart = (all: ReadonlyArray<Known<unknown>>) =>
 const expectSampled = ({ logprobs, of, what }: Known<SamplingClient.SamplingClient>) =>
   Effect.flatMap(sampled(of), (found) => expectLogprobs(what, found, logprobs))
 
-/** Checks each sampler, never directly after its predecessor in creation order, then all concurrently. */
+/** Checks the samplers in reverse order of creation, then all concurrently. */
 const expectAll = (samplers: ReadonlyArray<Known<SamplingClient.SamplingClient>>) =>
   Effect.andThen(
     Effect.forEach(samplers.toReversed(), expectSampled, { discard: true }),

@@ -59,7 +59,7 @@ const models = Effect.fnUntraced(function*(services: RouteServices) {
 const heartbeat = ({ sessions }: RouteServices, { id }: Sampler) =>
   Effect.forever(Effect.delay(sessions.sampler(id), "1 minute"))
 
-/** Samples in the caller's turn. */
+/** Samples in the caller's turn, and keeps the session alive until the sample is done. */
 const sample = Effect.fnUntraced(function*(services: RouteServices, { id }: Sampler, request: Sampling.SampleRequest) {
   const { tenant } = yield* Caller
   const sampler = yield* services.sessions.sampler(id)
@@ -94,7 +94,7 @@ export const told = ({ detail, headers, message, reason, status }: HttpRefusal) 
     ? new Dialect.Refusal({ status, detail, ...(headers === undefined ? {} : { headers }) })
     : Dialect.fromReason(reason, message)
 
-/** Admits the current caller's request. */
+/** Admits the current caller's request, and creates its answerer. */
 export const incoming = Effect.fnUntraced(
   function*(services: RouteServices, policy: Notes.Policy, kept: ChatKept.ChatKept) {
     const context = yield* Effect.context<Caller | Strictness | Body.Room>()

@@ -7,7 +7,7 @@ const mostCharacters = 4 * 1024 * 1024
 /** The state of a tenant; `undefined` is the tenant of a server without keys. */
 export type ChatKept = (tenant: string | undefined) => Kept.Kept
 
-/** Nothing yet. */
+/** Creates a store in which every tenant's state is empty at first. */
 export const make = (): ChatKept => {
   const tenants = new Map<string | undefined, Kept.Kept>()
   return (tenant) => {

@@ -8,7 +8,7 @@ const mostNotes = 1000
 /** Maximum length of a logged note, because clients choose the length of field names. */
 const longestNote = 300
 
-/** Logs each kind of note once per field. */
+/** The policy of this server, which logs each kind of note once per field. */
 export const make = (isLenient: boolean): Notes.Policy => {
   const noted = new Set<string>()
   return {

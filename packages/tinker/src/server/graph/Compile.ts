@@ -4,7 +4,7 @@ import { GraphRefusal } from "./GraphRefusal.ts"
 import type { Operation, Value } from "./Value.ts"
 import * as Whitelist from "./Whitelist.ts"
 
-/** Most nodes of a graph. */
+/** Maximum number of nodes in a graph. */
 const maximumNodes = 4096
 
 const maximumDepth = 8
@@ -162,7 +162,7 @@ const outputOf = ({ args, name }: LossGraph.Node, defined: ReadonlySet<string>) 
   return { loss, metrics: nodes }
 }
 
-/** Throws a `GraphRefusal`. */
+/** Validates and prepares a graph. Throws a `GraphRefusal` if the graph is invalid or too large. */
 export const compile = (source: LossGraph.LossGraph): Compiled => {
   checkInputs(source)
   const defined = new Set<string>()

@@ -13,12 +13,12 @@ export const of = (f: OfOne): Operation => ({
 
 export const one = (f: Unary, slope: UnarySlope, kind?: Tensor.Kind): Operation => of(unary(f, slope, kind))
 
-/** A step function. Its derivative is 0 wherever it is defined. */
+/** A step function, whose derivative is 0 wherever it is defined. */
 export const step = (f: Unary): Operation => of(unary(f, undefined, "same"))
 
 export const isTrue = (f: (x: number) => boolean): Operation => of(unary((x) => Number(f(x)), undefined, "bool"))
 
-/** If both operands are Python numbers, such as lengths, so is the result. */
+/** An operation on two operands. If both are Python numbers, such as lengths, `ofNumbers` computes the result as a number. */
 export const pair = (f: OfTwo, ofNumbers?: (x: number, y: number) => number | boolean): Operation => ({
   parameters: ["input", "other"],
   run: (args) => {

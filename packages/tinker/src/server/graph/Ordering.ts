@@ -8,7 +8,7 @@ import * as Variable from "./Variable.ts"
 
 type Variable = Variable.Variable
 
-/** The first element that beats all others. NaN beats everything, as in torch. */
+/** Returns a function that finds the position of the first element that beats all others. NaN beats everything, as in torch. */
 export const best = ({ tensor: { data } }: Variable, beats: (a: number, b: number) => boolean) =>
 (
   members: ReadonlyArray<number>

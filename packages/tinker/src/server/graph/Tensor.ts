@@ -11,7 +11,7 @@ export const isFloat = (kind: Kind): boolean => kind === "float" || kind === "si
 
 export type Shape = ReadonlyArray<number>
 
-/** Row-major. */
+/** A dense array with row-major elements. */
 export interface Tensor {
   readonly kind: Kind
   readonly shape: Shape
@@ -54,7 +54,7 @@ export const full = (kind: Kind, shape: Shape, value: number): Tensor => {
   return make(kind, shape, new Float64Array(size).fill(value))
 }
 
-/** `count` integers starting at `start`. */
+/** `count` integers that begin with `start` and are `step` apart. */
 export const range = (start: number, count: number, step = 1): Tensor => {
   const size = sizeOf([count])
   spend(size)

@@ -33,7 +33,7 @@ const derived = (tensor: Tensor.Tensor, parents: ReadonlyArray<Variable>, pull: 
     ? { tensor, isTracked: true, origin: { parents, pull } }
     : constant(tensor)
 
-/** One value per element. */
+/** Applies `f` to each element. Without a `slope`, no gradient flows. */
 export const unary = (
   x: Variable,
   f: (x: number) => number,
@@ -144,7 +144,7 @@ export const concatenate = (parts: ReadonlyArray<Variable>, shape: Tensor.Shape)
 export const whole = (tensor: Tensor.Tensor, x: Variable, pull: (gradient: Float64Array) => Float64Array): Variable =>
   derived(tensor, [x], (gradient) => [pull(gradient)])
 
-/** The same value without its gradient. */
+/** The value of a variable without its gradient. */
 export const detach = ({ tensor }: Variable): Variable => constant(tensor)
 
 /** All values from which a value was computed; each follows its parents. */

@@ -1,4 +1,4 @@
-/** The operations that a loss graph may use. They are pure, deterministic, and differentiable wherever they have a slope. */
+/** The operations that a loss graph may use. They are pure and deterministic, and gradients flow through those that have a slope. */
 import * as Activation from "./Activation.ts"
 import * as Arithmetic from "./Arithmetic.ts"
 import * as Casting from "./Casting.ts"
