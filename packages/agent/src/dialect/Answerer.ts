@@ -30,7 +30,7 @@ export interface Asked {
 /** A text or token ids for the reply to continue. */
 export type Continuing = string | ReadonlyArray<number>
 
-/** Sampling options that every client can send. The sampler chooses the values that are absent or null. */
+/** The sampling options of a request. The sampler chooses the values that are absent or null. */
 export interface Settings {
   readonly maxTokens?: number | null | undefined
   readonly temperature?: number | null | undefined
@@ -39,7 +39,7 @@ export interface Settings {
   readonly seed?: number | null | undefined
   /** Number of replies. Default: 1. */
   readonly choices?: number | null | undefined
-  /** How many of the most likely tokens to show at each sampled position. */
+  /** How many of the most likely tokens to show at each sampled position. Default: 0. */
   readonly topLogprobs?: number | null | undefined
   /** Texts at which a reply ends. */
   readonly stops: ReadonlyArray<string>
@@ -49,12 +49,12 @@ export interface Settings {
   readonly grammar?: Grammar.Grammar | undefined
 }
 
-/** A request with a known number of replies and of alternative tokens per position. */
+/** A sampling request in which the number of replies and the number of alternative tokens per position are given. */
 export type Request =
   & Sampling.SampleRequest
   & Required<Pick<Sampling.SampleRequest, "numSamples" | "topkSampleLogprobs">>
 
-/** A reply that is over. */
+/** A finished reply. */
 export interface Replied {
   /** The reply's index within the request. */
   readonly index: number
@@ -106,7 +106,7 @@ export interface Answerer {
     asked: Asked,
     settings: Settings
   ) => Effect.Effect<Prompted, Refusal, Scope.Scope>
-  /** The same as `prompted`, for a continuation of text or tokens. */
+  /** Does what `prompted` does for a continuation of text or tokens. */
   readonly continued: (
     model: string,
     prompt: Continuing,

@@ -1,4 +1,4 @@
-/** Request bodies of OpenAI and Anthropic clients. Every field is read, has no effect, or is refused by name. */
+/** Request bodies of OpenAI and Anthropic clients. Every field is read, ignored with a note, or refused by name. */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
@@ -23,7 +23,7 @@ interface Known extends Schema.Decoder<unknown> {
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-/** Fails if a body cannot fit into its model's context, before time is spent on decoding each message and tool. */
+/** Fails if a long body cannot fit into its model's context, before time is spent on decoding each message and tool. */
 const fits = Effect.fnUntraced(function*({ answerer }: Incoming, body: unknown, characters: number) {
   if (characters <= short || !Predicate.hasProperty(body, "model") || typeof body.model !== "string") return
   yield* Length.check(yield* answerer.chatModel(body.model), "the body", Length.ofJson(body))
@@ -31,11 +31,11 @@ const fits = Effect.fnUntraced(function*({ answerer }: Incoming, body: unknown, 
 
 const unknown = "this server does not know the field"
 
-/** Whether a tool must be run by the server or has no schema. */
+/** Whether a tool declares a type that is not in `types`, such as a tool that the server would have to run. */
 const isOther = (types: ReadonlyArray<string>) => (tool: unknown) =>
   Predicate.hasProperty(tool, "type") && typeof tool.type === "string" && !types.includes(tool.type)
 
-/** The body without the tools whose type is not in `types`. */
+/** The body without the tools whose type is not in `types`. Fails for such a tool unless the caller is lenient. */
 const withOwnTools = Effect.fnUntraced(function*(body: unknown, types: ReadonlyArray<string>, notes: Notes.Notes) {
   if (!Predicate.isObject(body) || !Array.isArray(body["tools"])) return body
   const { tools }: { tools?: ReadonlyArray<unknown> } = body
@@ -60,7 +60,7 @@ export interface Form<S extends Known> {
   readonly tools: ReadonlyArray<string>
 }
 
-/** Returns a reader for one endpoint's requests. It yields the decoded body and the notes on it. */
+/** Returns a reader for one endpoint's requests. The reader yields the decoded body and the notes on the request. */
 export const reading = <S extends Known>({ kind, schema, tools }: Form<S>) => {
   const isKnown = (field: string) => Object.hasOwn(schema.fields, field)
   const settle = Fields.settle(kind, isKnown)

@@ -46,7 +46,7 @@ interface Step {
 
 const taken: ReadonlyArray<FieldTable.Treatment> = ["no effect", "not given", "refused"]
 
-/** The fields to remove. Fields in the schema, and those that are given, held or checked, stay. */
+/** The table rows whose fields are removed: fields without effect, not given or refused, unless the schema reads them. */
 const stepsOf = (kind: FieldTable.Kind, isRead: (path: string) => boolean): ReadonlyArray<Step> =>
   FieldTable.rows
     .filter(({ kinds, path, treatment }) => kinds.includes(kind) && taken.includes(treatment) && !isRead(path))
@@ -55,7 +55,10 @@ const stepsOf = (kind: FieldTable.Kind, isRead: (path: string) => boolean): Read
 const isUsual = ({ usual }: FieldTable.Row, value: unknown) =>
   value === null || usual.some((one) => shown(one) === shown(value))
 
-/** Returns the body without these fields. Fails for a field that is refused. */
+/**
+ * Returns a function that removes the fields of `stepsOf` from a body and notes them. The function fails at a refused field and, unless the
+ * caller is lenient, at a field that is not given.
+ */
 export const settle = (kind: FieldTable.Kind, isRead: (path: string) => boolean) => {
   const all = stepsOf(kind, isRead)
   return Effect.fnUntraced(function*(body: unknown, notes: Notes) {

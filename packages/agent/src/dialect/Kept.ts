@@ -25,7 +25,7 @@ export interface Kept {
   readonly threads: Named<Thread>
 }
 
-/** Keeps everything; for short sessions. */
+/** Creates a store that keeps everything, for short sessions. */
 export const make = (): Kept => ({ items: new Map(), responses: new Map(), threads: new Map() })
 
 /** Keeps the newest entries, up to `mostCharacters` characters of JSON; for servers that run indefinitely. */

@@ -14,7 +14,7 @@ export interface LimitedCalls extends ResponseStream.ResponseStream {
   readonly isFull: () => boolean
 }
 
-/** Drops the calls after the first `most`. */
+/** Returns a reader that drops all tool calls after the first `most`. */
 export const make = (reader: ResponseStream.ResponseStream, most: number): LimitedCalls => {
   let calls = 0
   const kept = (deltas: ReadonlyArray<ResponseStream.Delta>) =>

@@ -39,7 +39,7 @@ export interface Notes {
   readonly warnings: (reply: Message.Message) => Effect.Effect<ReadonlyArray<string>>
 }
 
-/** The notes of one request. */
+/** Creates the notes of one request. */
 export const make = ({ isLenient, noted }: Policy): Notes => {
   const warnings: Array<string> = []
   const checks: Array<readonly [field: string, check: Check]> = []

@@ -24,7 +24,7 @@ const knowsTools = ({ renderer: { name, toolsPrefix } }: ChatModel.ChatModel, { 
     ? Effect.void
     : Effect.fail(invalid(`tools: the renderer ${name} has none, expected no tools for this model`, "tools"))
 
-/** The model with the renderer that the request selects. */
+/** The model with the renderer that the request selects. Fails if there is no renderer of that name. */
 export const inMode = (
   chatModel: ChatModel.ChatModel,
   { renderer: name }: Asked
@@ -44,7 +44,10 @@ export interface Conversation {
 
 const unreadable = ({ message }: Renderer.RendererError) => Effect.fail(invalid(`messages: ${message}`, "messages"))
 
-/** The conversation of a request. Fails if it is too long for the model or has tools that the model does not support. */
+/**
+ * The conversation of a request. Fails if the conversation is too long for the model, has tools although the model supports none, or ends
+ * with an assistant message that contains more than text.
+ */
 export const conversation = Effect.fnUntraced(function*(own: ChatModel.ChatModel, asked: Asked) {
   const chatModel = yield* inMode(own, asked)
   yield* Length.check(chatModel, "messages and tools", Length.of(asked))
@@ -74,7 +77,7 @@ const hasTopLogprobs = ({ capabilities: { topkPromptLogprobs: most }, name }: Ch
     ? Effect.void
     : Effect.fail(invalid(`top_logprobs is ${asked}, expected at most ${most} of ${name}`, "top_logprobs"))
 
-/** The sampling request. Fails if the prompt leaves no room for a reply. */
+/** The sampling request. Fails if the prompt leaves no room for a reply, or if more `topLogprobs` are requested than the model supports. */
 export const request = Effect.fnUntraced(function*(
   chatModel: ChatModel.ChatModel,
   prompt: ModelInput.ModelInput,
@@ -105,7 +108,7 @@ export const request = Effect.fnUntraced(function*(
   } satisfies Request
 })
 
-/** A rendered conversation. Its reply ends at the renderer's stops or at the client's stop texts. */
+/** A rendered conversation. The reply ends at the renderer's stops or at the client's stop texts. */
 export const of = Effect.fnUntraced(function*(
   source: Omit<Source, "chatModel">,
   { chatModel, messages, prompt }: Rendered,
@@ -125,7 +128,7 @@ export const of = Effect.fnUntraced(function*(
   } satisfies Prompted
 })
 
-/** Renders the conversation. */
+/** Renders the conversation to a prompt that is ready to be sampled from. */
 export const prompted = Effect.fnUntraced(function*(source: Source, asked: Asked, settings: Settings) {
   return yield* of(source, yield* render(source.chatModel, asked), settings)
 })
@@ -136,7 +139,7 @@ const promptOf = Effect.fnUntraced(function*(chatModel: ChatModel.ChatModel, pro
   return ModelInput.fromTokens(chatModel.tokenizer.encode(prompt))
 })
 
-/** A continuation of text or tokens. It ends at the model's end-of-text token. */
+/** A continuation of text or tokens. The continuation ends at the model's end-of-text token or at the client's stop texts. */
 export const continued = Effect.fnUntraced(function*(
   source: Source,
   prompt: Continuing,

@@ -54,7 +54,7 @@ const families: ReadonlyArray<Family> = [
   }
 ]
 
-/** What a field asks for. */
+/** A field that requests a reasoning effort. */
 export interface Asked {
   readonly field: string
   readonly value: unknown
@@ -84,7 +84,7 @@ export const rendererOf = (name: string, effort: Effort): string | undefined => 
   return isThere === true ? name : wanted?.[0]
 }
 
-/** The effort that a field names. Fails for an unknown word. */
+/** The effort that a field names; undefined if the field is absent or null. Fails for an unknown word. */
 export const byWord = (field: string, word: string | null | undefined): Effect.Effect<Asked | undefined, Refusal> => {
   if (word === null || word === undefined) return Effect.succeed(undefined)
   const effort = Object.hasOwn(words, word) ? words[word] : undefined
@@ -94,8 +94,8 @@ export const byWord = (field: string, word: string | null | undefined): Effect.E
 }
 
 /**
- * The name of the renderer with the requested effort. The model's own renderer is kept if none is requested, or if a lenient caller
- * requests a mode that the family lacks.
+ * The name of the renderer with the requested effort; undefined to keep the model's own renderer. If the family lacks the mode, a lenient
+ * caller gets the family's default mode, or the model's own renderer for `off`; for other callers the effect fails.
  */
 export const choose = Effect.fnUntraced(function*(
   { answerer }: Incoming,

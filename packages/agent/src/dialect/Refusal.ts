@@ -11,7 +11,7 @@ const Status = Schema.Literals([400, 401, 403, 404, 408, 409, 410, 413, 415, 416
 
 /** The token counts of a prompt that does not fit. */
 const TooLong = Schema.Struct({
-  /** Tokens of the prompt, or a lower bound. */
+  /** Tokens of the prompt or a lower bound, or, if the backend refused the request, tokens of the prompt and the requested reply. */
   tokens: Schema.Int,
   most: Schema.Int
 })
@@ -19,7 +19,7 @@ const TooLong = Schema.Struct({
 export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
   status: Status,
   detail: Schema.String,
-  /** The field at fault. */
+  /** The name of the field at fault. */
   field: Schema.optionalKey(Schema.String),
   /** The error code by which clients of the dialect know how to react. */
   code: Schema.optionalKey(Schema.String),
@@ -47,7 +47,7 @@ export const tooLong = (detail: string, tokens: number, most: number) =>
 /** Refuses a request whose session has ended. */
 export const ended = (detail: string) => new Refusal({ status: 410, detail })
 
-/** Refuses a request temporarily; its client may repeat it after `seconds`. */
+/** Refuses a request temporarily. The client may repeat the request after `seconds`, rounded up and at least 1. */
 export const later = (status: 429 | 503, detail: string, seconds: number) =>
   new Refusal({ status, detail, headers: { "retry-after": String(Math.max(Math.ceil(seconds), 1)) } })
 

@@ -15,7 +15,7 @@ export interface Sampled {
   readonly sequence: Sampling.SampledTokens
 }
 
-/** A reply that is over. */
+/** A finished reply. */
 export interface Ended extends Omit<Replied, "index" | "sequences"> {
   readonly _tag: "Ended"
   /** The number of sampled tokens. */
@@ -58,7 +58,7 @@ const firstOf = (sequence: Sampling.SampledTokens, length: number): Sampling.Sam
   }
 }
 
-/** Reads the pieces of one reply. If the client's stop text or the call limit ended it, the model's own stop is read in its place. */
+/** Reads the pieces of one reply. If the client's stop text or the call limit ended the reply, the model's own stop is read instead. */
 const readerOf = (prompted: Prompted, notes: Notes, index: number) => {
   const { chatModel: { tokenizer }, closing, isOneCall, replied, stops } = prompted
   const names = prompted.callNames(index)
@@ -103,7 +103,7 @@ const alone = (request: Sampling.SampleRequest, index: number): Sampling.SampleR
   return params.seed === undefined ? request : { ...request, params: { ...params, seed: params.seed + index } }
 }
 
-/** Streams reply `index`: the deltas of its message, then its end. */
+/** Streams reply `index`: its sampled tokens and the deltas of its message, then its end. */
 export const stream = (prompted: Prompted, notes: Notes, index = 0): Stream.Stream<Event, Refusal> =>
   Stream.suspend(() => {
     const { request, sample } = prompted
@@ -131,7 +131,10 @@ const read = (prompted: Prompted, notes: Notes, sequence: Sampling.SampledTokens
     return Effect.map(reader.end, ({ ended }): Whole => ({ sequences: [sequence], ended }))
   })
 
-/** Samples the requested number of replies. They share one prefill of the prompt unless a reply may end where the sampler does not. */
+/**
+ * Samples the requested number of replies. The replies share one prefill of the prompt, unless a reply may end at a stop text or after its
+ * first call.
+ */
 export const whole = Effect.fnUntraced(function*(
   prompted: Prompted,
   notes: Notes
@@ -146,7 +149,7 @@ export const whole = Effect.fnUntraced(function*(
   return (yield* replies).flat()
 })
 
-/** The answer's `warnings` field, if there are any. */
+/** An answer's `warnings` field; no field if there are no warnings. */
 export const warned = ({ warnings }: Ended) => warnings.length === 0 ? {} : { warnings }
 
 /** The prompt's token ids, without images. */

@@ -4,7 +4,7 @@ import type { Tokenizer } from "@effect-rl/core/renderers"
 export interface Found {
   /** Tokens that certainly belong to the reply. */
   readonly passed: Int32Array
-  /** Tokens whose text may end with the beginning of a stop text. */
+  /** Tokens whose text ends with what may be the beginning of a stop text. */
   readonly held: Int32Array
   /** The stop text that was found; it and everything after it are dropped. */
   readonly stop: string | undefined

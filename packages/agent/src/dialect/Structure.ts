@@ -31,7 +31,7 @@ export interface Conversation {
 export interface Format {
   readonly field: string
   readonly type: string
-  /** Any object unless given. */
+  /** The schema of the answer. Default: any object. */
   readonly schema?: JsonSchema.JsonSchema | undefined
 }
 
@@ -41,7 +41,7 @@ export interface Forced {
   readonly name?: string | undefined
 }
 
-/** What is asked of a reply. */
+/** The structure that a request asks of its reply. */
 export interface Wanted {
   readonly format?: Format | undefined
   readonly forced?: Forced | undefined
@@ -154,13 +154,16 @@ const calls = Effect.fnUntraced(function*(conversation: Conversation, wanted: Wa
   return undefined
 })
 
-/** The grammar that constrains the reply; undefined if no structure is requested or none can be enforced. */
+/**
+ * The grammar that constrains the reply; undefined if no structure is requested. If a requested structure cannot be enforced, a lenient
+ * caller gets undefined and a warning; for other callers the effect fails.
+ */
 export const grammar = Effect.fnUntraced(function*(conversation: Conversation, wanted: Wanted) {
   const answer = wanted.format === undefined ? undefined : yield* format(conversation, wanted.format)
   return answer ?? (yield* calls(conversation, wanted))
 })
 
-/** Fails, or warns that a client's own grammar for call input is ignored. Such grammars are not supported. */
+/** Fails, or warns that a client's own grammar for call input is ignored, because such grammars are not supported. */
 export const inputGrammar = (notes: Notes, field: string) =>
   notes.notGiven(
     field,

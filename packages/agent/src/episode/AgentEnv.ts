@@ -42,7 +42,7 @@ export interface Session extends Place.Place {
   readonly signal: AbortSignal
 }
 
-/** What an agent earned. */
+/** The result of an agent: a reward, or a score whose value is the reward. */
 export type Verdict = number | Score.Score
 
 export interface Options<out E = never, out R = never> extends CapturedAnswers.Options {
@@ -102,7 +102,7 @@ const place = Effect.fnUntraced(
   Effect.catchTag("RendererError", ({ message }) => Effect.fail(invalid(`messages: ${message}`)))
 )
 
-/** Places a text to continue in the episode tree. Its reply ends at the model's end-of-text token. */
+/** Places a text to continue in the episode tree. The reply ends at the model's end-of-text token. */
 const placeText = Effect.fnUntraced(
   function*<E, R>(
     { options: { model }, tree, uniqueId }: Playing<E, R>,
@@ -236,7 +236,7 @@ const reportOf = <E, R>(
   }
 }
 
-/** If the agent was told only part of a reply, the reply is marked as unfinished, so the conversation is not continued after its end. */
+/** Marks a reply as unfinished if the agent was told only part of it, so the conversation is not continued after the reply's end. */
 const parsedOf = ({ parsed, sampled, stop }: Reply.Ended, tokens: Int32Array): Renderer.Parsed =>
   stop === undefined && sampled === tokens.length ? parsed : { ...parsed, termination: "eos" }
 
@@ -285,14 +285,14 @@ const started = <E, R>({ run }: Options<E, R>, session: Session): Effect.Effect<
   ).pipe(Effect.map((verdict) => typeof verdict === "number" ? verdict : Redaction.score(session.redact, verdict)))
 }
 
-/** Keeps the first note on each field. */
+/** Keeps the first note of each kind on each field. */
 const keep = <E, R>({ noted, notes }: Playing<E, R>, note: Notes.Note) => {
   const name = `${note.kind}: ${note.field}`
   if (!noted.has(name)) notes.push(note)
   noted.add(name)
 }
 
-/** A public name derived from the secret session name. It prefixes the ids of responses and calls. */
+/** A public name that is derived from the secret session name and prefixes the ids of responses and calls. */
 const publicName = (session: string) => createHash("sha256").update(session).digest("base64url").slice(0, 16)
 
 /** Creates an environment whose agent reaches its model at a place opened by `open`. */
@@ -367,7 +367,7 @@ const silent = ({ reward, stopReason = "completed" }: Env.Done): Env.Overflow =>
 })
 
 /**
- * An agent that runs in this process and reaches its model through the given `fetch`.
+ * An environment for an agent that runs in this process and reaches its model through its session's `fetch`.
  *
  * @example
  * const env = AgentEnv.make({

@@ -19,16 +19,16 @@ export interface Frozen {
   readonly client: SamplingClient.SamplingClient
 }
 
-/** What happens to sampling options in requests, which the run decides. */
+/** How to treat sampling options in requests, because the run decides how its policy samples. */
 export type Overridden = "override" | "refuse"
 
-/** What the requests of an episode may ask for. */
+/** The models of an episode, and how to treat its requests. */
 export interface Options {
   /** The model being trained. */
   readonly model: ChatModel.ChatModel
   /** Additional model names for the trained model, such as one that is hard-coded in the agent. */
   readonly names?: ReadonlyArray<string>
-  /** Weights by other names. */
+  /** Untrained weights that answer requests for other model names, by name. */
   readonly frozen?: Readonly<Record<string, Frozen>>
   /**
    * How to treat `temperature`, `top_p` and `top_k` in requests, which would bias the samples. "override" ignores them and notes this in

@@ -56,7 +56,7 @@ export interface EpisodeTree {
   readonly place: (request: Request) => Effect.Effect<Placed, Renderer.RendererError>
   /** Places a text in the tree and returns its prompt; an empty text has no tokens. */
   readonly placeText: (request: TextRequest) => Placed
-  /** Adds the turn. */
+  /** Adds a turn with the sampled response. */
   readonly add: (placed: Placed, response: Response) => void
   /** The number of turns. */
   readonly turns: () => number
@@ -77,7 +77,7 @@ interface Turn extends Continuation.Turn {
   readonly conversation: ReadonlyArray<Message.Message>
 }
 
-/** A turn of text. */
+/** A turn that continues a text. */
 interface TextTurn {
   readonly turn: number
   readonly text: string
@@ -106,7 +106,7 @@ interface State {
 interface Found {
   /** The turn that the request continues; −1 if none. */
   readonly turn: number
-  /** How many of the request's messages that turn covers. */
+  /** How many of the request's messages the continued turn covers. */
   readonly kept: number
   /** Turns whose request was exactly the same. */
   readonly same: ReadonlyArray<number>
@@ -144,7 +144,7 @@ const isSaid = ({ role }: Spoken.Spoken) => role !== "system" && role !== "devel
 /** Minimum length of a response that counts as quoted; shorter ones may occur in any text. */
 const leastQuoted = 16
 
-/** Whether a message quotes an earlier response, as a summary of a conversation does. */
+/** Whether any of the messages quotes an earlier response, as a summary of a conversation does. */
 const quotes = ({ turns }: State, messages: ReadonlyArray<Message.Message>) => {
   const responses = turns.map(({ parsed }) => Message.text(parsed.message).trim())
   return messages.some((message) => {
@@ -159,7 +159,7 @@ const isAnswer = ({ role }: Pick<Message.Message, "role">) => role === "assistan
 const instructionsOf = (spoken: ReadonlyArray<Spoken.Spoken>) =>
   spoken.flatMap((one) => isSaid(one) ? [] : [one.digest]).join()
 
-/** Whether a request repeats user messages of another conversation under new instructions or with a new task. */
+/** Whether a request is for another conversation: its instructions are new, or its last message is new or absent. */
 const isOther = ({ instructions, said }: State, spoken: ReadonlyArray<Spoken.Spoken>) => {
   const last = spoken.findLast(isSaid)
   return !instructions.has(instructionsOf(spoken)) || last === undefined || !said.has(last.digest)
@@ -176,7 +176,7 @@ const reasonAnew = (state: State, { messages }: Request, spoken: ReadonlyArray<S
   return messages.length < before ? "compaction" : "edit"
 }
 
-/** The reason why a request continues a turn other than the last, or none. */
+/** The reason why a request continues no turn, or a turn other than the last. */
 const reasonOf = (
   state: State,
   request: Request,
@@ -222,8 +222,8 @@ const longest = ({ texts }: State, begins: (turn: TextTurn) => boolean) => {
 }
 
 /**
- * The reason why a text continues a turn other than the last, or none. A text that begins with an earlier request's text, but not with its
- * continuation, was edited.
+ * The reason why a text continues no turn, or a turn other than the last. A text that begins with an earlier request's text, but not with
+ * the continuation of that text, was edited.
  */
 const textReason = ({ texts }: State, arrived: number, placed: PlacedText, turn: number): Branch.Reason => {
   const { input, text: { given } } = placed

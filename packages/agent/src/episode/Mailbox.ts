@@ -16,13 +16,13 @@ import type * as Scope from "effect/Scope"
 import type { Asked, Continuing, Prompted, Settings } from "../dialect/Answerer.ts"
 import { Refusal } from "../dialect/Refusal.ts"
 
-/** What a client asks. */
+/** A client's request for one or more responses. */
 export interface Request {
   readonly asked: Asked
   /** The text to continue, instead of a conversation; absent for a conversation. */
   readonly text?: Continuing
   readonly settings: Settings
-  /** Equal for requests with the same content. */
+  /** The client's idempotency key, or a hash of the request's content. */
   readonly key: string
   /** Whether the client marks the request as a retry. */
   readonly isRepeated: boolean
@@ -30,7 +30,7 @@ export interface Request {
 
 /** A request for one response. */
 export interface Question extends Pick<Request, "asked" | "text" | "settings"> {
-  /** The number of finished turns when it arrived. */
+  /** The number of finished turns when the question arrived. */
   readonly arrived: number
   /** The prompt; available once it is this question's turn. */
   readonly prompted: Deferred.Deferred<Prompted, Refusal>
@@ -42,11 +42,11 @@ export interface Question extends Pick<Request, "asked" | "text" | "settings"> {
 export interface Mailbox {
   /** Adds the questions of a request, one for each requested response. Closing the scope disconnects the client. */
   readonly ask: (request: Request) => Effect.Effect<ReadonlyArray<Question>, Refusal, Scope.Scope>
-  /** The next question. */
+  /** Waits for the next question. Never completes once the mailbox is closed. */
   readonly take: Effect.Effect<Question>
   /** Passes the sampled tokens to the clients of a question. */
   readonly answer: (question: Question, sampled: Sampling.SampledTokens) => Effect.Effect<void>
-  /** Refuses the question. */
+  /** Refuses the question, so its clients get the refusal. */
   readonly refuse: (question: Question, refusal: Refusal) => Effect.Effect<void>
   /** Refuses all open questions and all later ones. */
   readonly close: (refusal: Refusal) => Effect.Effect<void>

@@ -13,15 +13,15 @@ import * as RequestBody from "./RequestBody.ts"
 
 /** How clients reach the model. */
 export interface Place {
-  /** Sends requests for the addresses below to the model. No request reaches the network. */
+  /** Sends requests for the addresses below to the model. For an in-process place, no request reaches the network. */
   readonly fetch: typeof globalThis.fetch
   /** The base URL for OpenAI clients. */
   readonly baseUrl: string
   /** The base URL for Anthropic clients, which append `/v1` themselves. */
   readonly anthropicBaseUrl: string
-  /** A key that clients may send. The URL alone is sufficient. */
+  /** The key for clients. Only a gateway that other machines can reach requires the key; otherwise the URL is sufficient. */
   readonly apiKey: string
-  /** The name of this episode's session. */
+  /** The name of this episode's session; a secret if the place is at a network address. */
   readonly session: string
   /** Removes the session's address and key from a text that others may read. */
   readonly redact: Redaction.Redact

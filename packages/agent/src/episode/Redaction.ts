@@ -26,7 +26,7 @@ export const of = (address: string, session: string): Redact => {
   return (text) => words.reduce((redacted, [secret, word]) => redacted.replaceAll(secret, word), text)
 }
 
-/** The texts of a score. */
+/** The score with the secrets in its texts replaced. */
 export const score = (redact: Redact, { answer, explanation, verdict, ...others }: Score.Score): Score.Score => ({
   ...others,
   ...(answer !== undefined && { answer: redact(answer) }),

@@ -42,7 +42,7 @@ const textOf = (message: Message.Message) =>
 
 const hash = (content: string | Uint8Array) => Crypto.hash("sha256", content, "base64url")
 
-/** Contents shorter than this are used instead of a digest. They cannot be confused with digests, which contain no brackets. */
+/** Contents shorter than this are used instead of a digest. Contents contain brackets, so they cannot be confused with digests. */
 const short = 128
 
 const digestOfContent = (content: ReadonlyArray<unknown>) => {

@@ -25,7 +25,7 @@ const perSecond = 5000
 /** Requests that may start at once after a pause. */
 const burst = 10_000
 
-/** The body size in bytes that the request declares, or the maximum size if it declares none. */
+/** The declared body size in bytes, at most the maximum. A body of undeclared size counts as the maximum; no body counts as 0. */
 const sizeOf = ({ headers }: HttpServerRequest.HttpServerRequest) => {
   const said = Number(headers["content-length"] ?? NaN)
   return said >= 0

@@ -80,7 +80,7 @@ const open = (sessions: Sessions.Sessions, address: string): Place.Open =>
 
 /**
  * An HTTP server whose sessions answer agents. A session's name is part of its URL. Programs that can only use the server's own address may
- * send it as a key instead (`Authorization: Bearer` or `x-api-key`).
+ * send the name as a key instead (`Authorization: Bearer` or `x-api-key`).
  */
 export class AgentGateway extends Context.Service<AgentGateway, { readonly open: Place.Open }>()(
   "@effect-rl/agent/AgentGateway"

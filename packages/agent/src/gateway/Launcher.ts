@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { constants } from "node:os"
 
-/** A program could not be started, or its exit could not be observed. This error says nothing about what the program did. */
+/** A program could not be started, or its exit could not be observed. The error says nothing about what the program did. */
 export class LauncherError extends Schema.TaggedError<LauncherError>()("LauncherError", {
   launcher: Schema.String,
   program: Schema.String,
@@ -29,7 +29,10 @@ export interface Program {
   readonly env: Readonly<Record<string, string>>
   /** Standard input. Default: empty. */
   readonly stdin?: string
-  /** The working directory. A launcher with its own files copies this folder instead. Default: this process's directory, or no folder. */
+  /**
+   * The working directory. A launcher with its own files copies this folder instead. Default: this process's directory, or, for a launcher
+   * with its own files, no folder.
+   */
   readonly cwd?: string
 }
 

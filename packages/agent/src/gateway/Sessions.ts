@@ -14,7 +14,7 @@ import type { Opened } from "../episode/Place.ts"
 export interface Sessions {
   /** Opens a session until the scope closes, and returns its name. */
   readonly open: (opened: (name: string) => Opened) => Effect.Effect<string, never, Scope.Scope>
-  /** A session by its name. */
+  /** The open session of this name. Fails with 401 without a name, with 410 if the session has ended, and with 404 if it is unknown. */
   readonly find: (name: string | undefined) => Effect.Effect<Opened, Refusal>
 }
 

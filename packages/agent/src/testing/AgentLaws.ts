@@ -215,7 +215,7 @@ const isSilentAfterwards = <E, R>(options: Options<E, R>) =>
   )
 
 /**
- * Laws to check an agent against. They run in real time.
+ * Laws to check an agent against. The checks run in real time.
  *
  * @example
  * const laws = AgentLaws.agentLaws({

@@ -27,7 +27,10 @@ const imported = (given: JsonSchema.JsonSchema) => {
 export const make = (given: JsonSchema.JsonSchema) =>
   Result.try({ try: () => imported(given), catch: (error) => error instanceof Error ? error.message : String(error) })
 
-/** Why the value does not match the schema; undefined if it matches, or if the schema cannot be read. */
+/**
+ * Returns a function that says why a value does not match the schema, or returns undefined if the value matches. If the schema cannot be
+ * read, the function says so for every value.
+ */
 export const problem = (given: JsonSchema.JsonSchema) => {
   const schema = make(given)
   if (Result.isFailure(schema)) return () => `the schema cannot be read: ${schema.failure}`

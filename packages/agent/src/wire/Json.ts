@@ -16,11 +16,11 @@ export class MalformedBody extends Schema.TaggedError<MalformedBody>()("Malforme
   }
 }
 
-/** A sequence number chosen by a client; values above 2^53 are bigints. */
+/** A sequence number chosen by a client; a bigint if it is not a safe integer. */
 export const SequenceId = Schema.Union([Schema.Int, Schema.BigInt])
 export type SequenceId = typeof SequenceId.Type
 
-/** Marks a large number while it is stored as a string. It is random, so client text cannot contain it. */
+/** Marks a large number while it is stored as a string. The mark is random, so client text cannot contain it. */
 const mark = `${crypto.getRandomValues(new Uint32Array(4)).join("-")}:`
 
 /** Maximum number of digits. Parsing millions of digits takes minutes, and clients send at most 64-bit seeds and ids. */
@@ -160,7 +160,7 @@ const scan = (text: string, { names, nested, values }: Limits) => {
 
 /**
  * Parses any JSON value; integers beyond 2^53 become bigints. Runs in linear time, about 20 times as fast as a reviver, which would be
- * called for every value. Fails if the text exceeds the limits, before any value is built.
+ * called for every value. Fails if the text is not JSON, or, before any value is built, if it exceeds the limits.
  */
 export const parse = (text: string, limits = usualLimits): Effect.Effect<unknown, MalformedBody> =>
   Effect.try({
@@ -183,19 +183,19 @@ const run = (options: SchemaAST.ParseOptions) => <S extends Shape>(schema: S) =>
     Effect.mapError(decode(value), (error) => new MalformedBody({ detail: error.message }))
 }
 
-/** Ignores unknown keys, because services add keys to their answers. */
+/** Decodes a value and ignores unknown keys, because services add keys to their answers. */
 export const decode = run({})
 
-/** Parses and decodes. */
+/** Parses JSON text and decodes it with `decode`. */
 export const decodeText = <S extends Shape>(schema: S) => {
   const decoded = decode(schema)
   return (text: string): Effect.Effect<S["Type"], MalformedBody> => Effect.flatMap(parse(text), decoded)
 }
 
-/** Fails on unknown keys. */
+/** Decodes a value and fails on unknown keys. */
 export const decodeExact = run({ onExcessProperty: "error" })
 
-/** A decoded request, and the names of its fields that the schema lacks. */
+/** A decoded request. `unread` is the error message about fields that the schema lacks; undefined if there are none. */
 export interface Request<A> {
   readonly value: A
   readonly unread: string | undefined

@@ -74,7 +74,7 @@ const definitionProblem = (schema: JsonSchema.JsonSchema): string | undefined =>
   return problem
 }
 
-/** The first limit that the schema exceeds. */
+/** The first limit that the schema exceeds; undefined if it exceeds none. */
 export const problem = (schema: JsonSchema.JsonSchema): string | undefined => {
   if (isDeep(schema)) return `the schema has more than ${mostLevels} levels`
   const characters = JSON.stringify(schema).length
@@ -83,7 +83,7 @@ export const problem = (schema: JsonSchema.JsonSchema): string | undefined => {
     : definitionProblem(schema)
 }
 
-/** The limit that checking `value` against the schema would exceed. */
+/** The limit that checking `value` against the schema would exceed; undefined if the check is within the limit. */
 export const valueProblem = (schema: JsonSchema.JsonSchema, value: unknown): string | undefined =>
   SchemaSteps.count(schema, value) > SchemaSteps.most
     ? `checking them takes more than ${SchemaSteps.most} steps, because unions in the tool's schema refer to themselves in several ways: ` +

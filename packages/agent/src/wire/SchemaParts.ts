@@ -13,7 +13,7 @@ export const nameOf = ({ $ref }: JsonSchema.JsonSchema) => {
   return keyword === "$defs" || keyword === "definitions" ? tokens.map(JsonPointer.escapeToken).join("/") : undefined
 }
 
-/** The value of an own key. */
+/** The value of an own key; undefined if the value has no such own key. */
 export const child = (value: unknown, key: string): unknown =>
   Predicate.isObjectOrArray(value) && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined
 

@@ -100,7 +100,7 @@ const stopReason = ({ isCut, parsed: { message }, stop }: Reply.Ended) => {
   return message.toolCalls !== undefined && message.toolCalls.length > 0 ? "tool_use" : "end_turn"
 }
 
-/** Why a reply ended. */
+/** The reason why a reply ended, and the stop text that ended it, or null. */
 export const stop = (ended: Reply.Ended) => ({ stop_reason: stopReason(ended), stop_sequence: ended.stop ?? null })
 
 /** The block that a delta opens, and what the delta adds to it. */

@@ -134,7 +134,7 @@ const wantedOf = ({ output_config, tool_choice: choice, tools }: Wire.CountToken
   }
 }
 
-/** The requested effort. An explicit effort takes precedence over permission to reason. */
+/** The requested effort. Disabled thinking takes precedence over an explicit effort, which takes precedence over enabled thinking. */
 const effortOf = Effect.fnUntraced(function*({ output_config, thinking }: Wire.CountTokens) {
   const byWord = yield* Reasoning.byWord("output_config.effort", output_config?.effort)
   if (thinking?.type === "disabled") return { field: "thinking", value: thinking, effort: "off" } as const
@@ -162,7 +162,7 @@ const rethreaded = <A extends Wire.CountTokens>({ kept }: Incoming, value: A): E
   })
 }
 
-/** The prompt. If the client requests a thread, its conversation is kept together with the answer. */
+/** The prompt. If the client requests a thread, the conversation is kept together with the answer once it is complete. */
 const threaded = (
   { kept }: Incoming,
   prompted: Prompted,

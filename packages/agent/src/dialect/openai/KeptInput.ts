@@ -30,7 +30,7 @@ const resolved = (kept: Kept | undefined, item: Wire.Sent): Effect.Effect<Wire.I
     : Effect.succeed(found)
 }
 
-/** The whole conversation. */
+/** The whole conversation: the items of the previous response, then the input with its references resolved. Fails for unknown ids. */
 export const resolve = Effect.fnUntraced(function*(
   kept: Kept | undefined,
   { input, previous_response_id }: Pick<Wire.Create, "input" | "previous_response_id">

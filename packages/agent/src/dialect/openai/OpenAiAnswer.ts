@@ -53,7 +53,7 @@ export const logprobs = (
     }))
   )
 
-/** How many of the most likely tokens to show at each position. They require log-probabilities to be requested as well. */
+/** How many of the most likely tokens to show at each position. Fails for more than 0 if log-probabilities are not requested as well. */
 export const topLogprobs = (asked: number | null | undefined, hasLogprobs: boolean, switchedOn: string) =>
   hasLogprobs || (asked ?? 0) === 0
     ? Effect.succeed(asked ?? 0)

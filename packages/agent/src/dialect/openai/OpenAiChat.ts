@@ -93,7 +93,7 @@ const streamed = Effect.fnUntraced(function*(prompted: Prompted, notes: Notes, v
   )
 })
 
-/** What is asked of replies. */
+/** The structure that a request asks of its replies. */
 const wantedOf = (value: Wire.ChatCompletion): Structure.Wanted => {
   const { parallel_tool_calls, response_format: format, tool_choice: choice, tools } = value
   const schema = format?.type === "json_schema" ? format.json_schema.schema ?? {} : undefined

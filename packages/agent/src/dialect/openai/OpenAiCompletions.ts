@@ -58,7 +58,7 @@ const logprobsOf = (
 
 const finishOf = ({ isCut }: Reply.Ended) => isCut ? "length" : "stop"
 
-/** A prompt to echo. */
+/** The text of an echoed prompt, and its log-probabilities if they are requested. */
 interface Echo {
   readonly text: string
   readonly logprobs: Logprobs | undefined
@@ -69,7 +69,7 @@ const scoresPrompts = ({ chatModel: { capabilities, name } }: Prompted) =>
     ? Effect.void
     : Effect.fail(invalid(`echo: the backend of ${name} does not score prompts, expected no logprobs with it`, "echo"))
 
-/** The prompt's own tokens in the form of sampled ones. The backend scores the prompt while sampling one token, which is dropped. */
+/** The log-probabilities of the prompt. The backend scores the prompt while it samples one token, which is dropped. */
 const scored = Effect.fnUntraced(function*(prompted: Prompted, candidates: number) {
   yield* scoresPrompts(prompted)
   const { chatModel: { tokenizer }, request, sample } = prompted

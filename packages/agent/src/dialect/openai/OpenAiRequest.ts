@@ -5,7 +5,7 @@ import { nullable } from "../../wire/Json.ts"
 
 export const AtLeastOne = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 
-/** Sequences of one request. */
+/** Maximum number of replies to one prompt. */
 const mostChoices = 128
 
 const Stop = Schema.Union([Schema.NonEmptyString, Schema.Array(Schema.NonEmptyString)])
@@ -47,7 +47,7 @@ const Call = Schema.Struct({
   function: Schema.Struct({ ...ToolCall.fields.function.fields, parsed_arguments: nullable(Schema.Unknown) })
 })
 
-/** An earlier answer that a client sends back. It may have empty keys and values that the client parsed from the content. */
+/** An earlier answer that a client sends back, which may have empty keys and values that the client parsed from the content. */
 const Sent = Schema.Struct({
   ...ChatMessage.fields,
   content: nullable(Schema.Union([Schema.String, Schema.Array(Part)])),
@@ -110,7 +110,7 @@ export const Completion = Schema.Struct({
   ]),
   /** Returns the log-probabilities of the sampled tokens and of this many of the most likely ones. */
   logprobs: nullable(TopLogprobs),
-  /** 0 scores the prompt without sampling. */
+  /** Maximum number of tokens to sample; 0 only scores the prompt. */
   max_tokens: nullable(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
   echo: nullable(Schema.Boolean)
 })

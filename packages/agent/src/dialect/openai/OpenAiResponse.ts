@@ -138,7 +138,7 @@ export const Create = Schema.Struct({
   top_logprobs: nullable(Request.TopLogprobs),
   /** An extension to OpenAI's API: returns the token ids beside their text. */
   return_token_ids: nullable(Schema.Boolean),
-  /** Returned unchanged with the response. */
+  /** Keys and values that the response repeats unchanged. */
   metadata: nullable(Schema.Record(Schema.String, Schema.String))
 })
 export type Create = typeof Create.Type

@@ -10,7 +10,7 @@ import type { Refusal } from "../Refusal.ts"
 import * as Reply from "../Reply.ts"
 import * as OpenAiAnswer from "./OpenAiAnswer.ts"
 
-/** A streamed answer. */
+/** The parts of a streamed answer. */
 export interface Answer {
   /** The prompts in order, each with its number of choices. */
   readonly prompts: ReadonlyArray<Prompted>

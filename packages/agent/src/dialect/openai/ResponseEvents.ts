@@ -65,7 +65,7 @@ const grown = (id: string, { logprobs = [], ...item }: ResponseItems.Item, index
 const completed = ({ open, unsent }: Output): ResponseItems.Item | undefined =>
   open?.kind === "message" ? { ...open, logprobs: [...open.logprobs ?? [], ...unsent] } : open
 
-/** Closes the open item, if any. */
+/** The events that close the open item; none if no item is open. */
 export const closed = (id: string, output: Output): ReadonlyArray<Event> => {
   const { items } = output
   const open = completed(output)
@@ -86,7 +86,7 @@ export const closed = (id: string, output: Output): ReadonlyArray<Event> => {
   ]
 }
 
-/** Reads a call as an item. */
+/** Converts a tool call to an item. */
 type Called = (call: Message.ToolCall) => ResponseItems.Item
 
 const itemOf = (delta: ResponseStream.Delta, called: Called): ResponseItems.Item => {
@@ -102,7 +102,7 @@ const itemOf = (delta: ResponseStream.Delta, called: Called): ResponseItems.Item
   }
 }
 
-/** The items so far. */
+/** All items so far, including the open item. */
 export const all = (output: Output) => {
   const open = completed(output)
   return open === undefined ? output.items : [...output.items, open]
