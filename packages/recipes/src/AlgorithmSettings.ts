@@ -27,7 +27,7 @@ const algorithms = {
 
 type Name = keyof typeof algorithms
 
-/** DAPO lowers the reward of long responses over the last fifth of their tokens, as in its paper. */
+/** For DAPO, an overlong buffer of a fifth of `maxTokens`, as in its paper. Empty for all other algorithms. */
 const overlongBuffer = (name: Name, { maxTokens }: Size) =>
   name === "dapo" ? { overlongBuffer: Math.max(1, Math.floor(maxTokens / 5)) } : {}
 
@@ -60,7 +60,8 @@ const sized = Schema.decodeUnknownOption(Sized)
 const named = Schema.decodeUnknownOption(Named)
 
 /**
- * The given settings, completed with those that their `algorithm` implies. Given values win.
+ * The given settings, completed with those that their `algorithm` implies. Given values win. Without a known `algorithm`, the settings are
+ * returned unchanged.
  *
  * @example
  * const given = AlgorithmSettings.applied({ algorithm: "dapo", clipHigh: 1.4 }, TrainingSettings.TrainingSettings)

@@ -7,7 +7,7 @@ export interface Defaults {
   readonly model: string
   readonly iterations: number
   readonly learningRate: number
-  /** Default `"constant"`. */
+  /** The learning rate over the run. Default: `"constant"`. */
   readonly schedule?: "constant" | "linear" | "cosine"
   readonly maxTokens: number
   readonly evalEvery: number
@@ -20,7 +20,7 @@ const Program = Schema.Struct({
 
 const common = Setting.flat(Program)
 
-/** The settings of every recipe, apart from those specific to its program. */
+/** The settings for the base model and the learning rate. */
 export const own = (defaults: Pick<Defaults, "learningRate" | "model" | "schedule">) => ({
   /** Base model to train. */
   model: Setting.text({ default: defaults.model, help: "Base model to train" }),

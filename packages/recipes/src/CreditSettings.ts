@@ -52,8 +52,8 @@ const refuse = (field: string, found: unknown, expected: string) =>
   Effect.fail(new InvalidOption.InvalidOption({ field, found: String(found), expected }))
 
 /**
- * Fails with the first option that the rule does not accept or is missing. Also fails if the buffer for overlong responses exceeds the
- * longest allowed response.
+ * Fails with the first given option that the rule does not accept, or with `rewardParts` if the rule is `gdpo` and they are missing or
+ * malformed. Also fails if `overlongBuffer` exceeds `maxTokens`.
  *
  * @example
  * const checked = CreditSettings.check({ credit: "centered", maxTokens: 64 })

@@ -19,7 +19,7 @@ export const fields = (defaults: Defaults) => ({
   ...CommonSettings.fields(defaults)
 })
 
-/** The settings that all of these recipes share, without defaults of a particular recipe. */
+/** The settings that all recipes on examples share, with placeholders for the recipes' own defaults. */
 export const ExampleSettings = Schema.Struct(fields({
   model: "",
   iterations: 0,
@@ -32,7 +32,7 @@ export const ExampleSettings = Schema.Struct(fields({
 export type ExampleSettings = typeof ExampleSettings.Type
 
 /**
- * Shuffled batches of the rows, repeated for as many epochs as the iterations need.
+ * Dataset options for shuffled batches of the rows, with as many epochs as the iterations need.
  *
  * @example
  * const dataset = SupervisedDataset.conversations(conversations, {

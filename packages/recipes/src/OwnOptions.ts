@@ -2,7 +2,7 @@
 import { InvalidOption } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 
-/** The names in `options` that have a value in the settings. */
+/** The settings that are named in `options` and have a value, as pairs of name and value. */
 export const given = (settings: object, options: ReadonlyArray<string>) =>
   Object.entries(settings).filter(([name, value]) => options.includes(name) && value !== undefined)
 

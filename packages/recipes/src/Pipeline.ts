@@ -29,7 +29,7 @@ export interface Pipeline<out E = never, out R = never> {
   readonly _tag: "Pipeline"
   readonly name: string
   readonly description: string
-  /** Whether any of its recipes runs code that a model wrote. */
+  /** Whether any of the pipeline's recipes runs code that a model wrote. */
   readonly runsCode?: true
   /** The pipeline's settings. Each has a default or is optional. Command-line flags and configuration files are derived from them. */
   readonly settings: Setting.Struct

@@ -46,7 +46,7 @@ export interface Replacing {
 /** A recipe's task, built for one model. */
 export interface Task<out E = never, out R = never> {
   readonly model: ChatModel.ChatModel
-  /** Trains to the end, or resumes the run in the store. */
+  /** Trains to the end and emits the run's records. Resumes the run if the store already contains one. */
   readonly run: Stream.Stream<RunRecord.RunRecord, E, R | Tinker.Tinker | RunStore.RunStore>
   /** Fails with the first invalid option. */
   readonly check: Effect.Effect<void, InvalidOption.InvalidOption>
@@ -55,7 +55,7 @@ export interface Task<out E = never, out R = never> {
   /** The groups that training rolls out, if they differ from those of `dataset`. */
   readonly trained?: Effect.Effect<RLDataset.RLDataset<E, R>, E, R | Tinker.Tinker | Scope.Scope>
   readonly examples?: Examples<E, R>
-  /** Undefined if every iteration samples exactly one batch. */
+  /** Limits for iterations that sample more batches; absent or undefined if every iteration samples exactly one batch. */
   readonly replacing?: Effect.Effect<Replacing | undefined, InvalidOption.InvalidOption>
   /** The number of other models that score the training data, such as a reference or a teacher. Default: 0. */
   readonly readers?: number
@@ -79,7 +79,7 @@ export interface TaskOptions<E, R> {
   readonly options:
     & Rl.Options<E, R, E, R, never, never, E | InvalidOption.InvalidOption>
     & Required<Pick<Rl.Options, "sampling">>
-  /** Default 1. */
+  /** Most turns of an episode. Default: 1. */
   readonly turns?: number
   readonly answerTo?: Task["answerTo"]
   readonly referenceReward?: number
@@ -105,7 +105,7 @@ const changed = <E, R>({ update, ...options }: TaskOptions<E, R>["options"], cha
   update: { ...update, credit: change(update?.credit ?? Credit.groupRelative(Advantage.centered)) }
 })
 
-/** The task of a reinforcement learning run. */
+/** The task of a reinforcement learning run. Without `answerTo`, the task has no known answers. Fails if an option is invalid. */
 export const task = Effect.fnUntraced(
   function*<E, R>({ answerTo, emptyAnswer, options: given, referenceReward, turns = 1 }: TaskOptions<E, R>) {
     const options = changed(given, yield* Change)
@@ -158,9 +158,9 @@ export interface OnEngine extends ShortRun {
 export interface Recipe<out E = never, out R = never> {
   readonly name: string
   readonly description: string
-  /** Absent if the engine can train the recipe with its defaults. */
+  /** The short run on the embedded engine. Absent if the engine can train the recipe with its defaults. */
   readonly onEngine?: OnEngine
-  /** Settings that replace downloaded problems by generated problems. Absent if the recipe downloads nothing. */
+  /** Settings that replace downloaded problems with generated problems. Absent if the recipe downloads nothing. */
   readonly sample?: Readonly<Record<string, unknown>>
   /** Whether the recipe runs code that a model wrote. Commands provide a sandbox only if it does. */
   readonly runsCode?: true
@@ -236,7 +236,7 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
 
 /**
  * The recipe with its credit changed: `change` gets the credit that the settings chose and returns the credit to train with. `configure`
- * fails if the recipe is not trained on rewards.
+ * fails if the recipe has no setting `credit`.
  *
  * @example
  * const fading = Advantage.perToken("fading", ({ group }) => (member, turn) => (group.rewardsG[member] ?? 0) * 0.9 ** turn)

@@ -29,7 +29,8 @@ const otherDataset = (fingerprint: string) =>
   new InvalidOption.InvalidOption({ field: "dataset", found: fingerprint, expected: same })
 
 /**
- * A rollout task that looks up groups of a recipe's task by their batch or evaluator.
+ * A rollout task that looks up groups of a recipe's task by their batch or evaluator. A lookup fails if the worker's dataset differs from
+ * the driver's or if the group is missing.
  *
  * @example
  * const worker = Effect.gen(function*() {

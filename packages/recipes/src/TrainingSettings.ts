@@ -65,7 +65,7 @@ export const fields = (defaults: Defaults) => ({
   ...first(defaults)
 })
 
-/** The settings that all of these recipes share, without defaults of a particular recipe. */
+/** The settings that all reinforcement learning recipes share, with placeholders for the recipes' own defaults. */
 export const TrainingSettings = Schema.Struct(fields({
   model: "",
   iterations: 0,
@@ -78,10 +78,10 @@ export const TrainingSettings = Schema.Struct(fields({
 
 export type TrainingSettings = typeof TrainingSettings.Type
 
-/** Names of these settings. They distinguish training settings from settings of a recipe's task. */
+/** Names of the training settings. A recipe's other settings belong to its task. */
 export const names: ReadonlySet<string> = new Set(Object.keys(TrainingSettings.fields))
 
-/** Names under which these settings are part of a run's identity. */
+/** Names under which the training settings are part of a run's identity. */
 export const identityNames: ReadonlySet<string> = new Set(
   Object.keys(Setting.identity(TrainingSettings, Setting.defaults(TrainingSettings)))
 )
@@ -94,7 +94,7 @@ const Checked = Schema.Struct({
   ...CreditSettings.fields
 })
 
-/** Fails with the first setting that contradicts another. Settings of other recipes are ignored. */
+/** Fails with the first setting that contradicts another. Succeeds for recipes without training settings. */
 export const check = (settings: unknown): Effect.Effect<void, InvalidOption.InvalidOption> =>
   Option.match(Schema.decodeUnknownOption(Checked)(settings), {
     onNone: () => Effect.void,

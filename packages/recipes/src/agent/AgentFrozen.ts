@@ -1,6 +1,6 @@
 /**
- * Frozen models that an agent uses besides the trained model. Each name is answered by the base model as it was before training, or by a
- * checkpoint of it.
+ * Frozen models that an agent uses besides the trained model. Requests for a frozen model's name are answered by the base model as it was
+ * before training, or by a checkpoint.
  */
 import type { AgentEnv } from "@effect-rl/agent"
 import { type ChatModel, InvalidOption, Tinker, type TinkerError } from "@effect-rl/core"
@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 
-/** Opens the frozen models by name, until the scope closes. Fails if a checkpoint's tokenizer differs from the trained model's. */
+/** Opens the frozen models until the scope closes. Fails if a frozen model's tokenizer differs from the trained model's. */
 export type Open = Effect.Effect<
   Required<Pick<AgentEnv.Options, "frozen">>,
   TinkerError.TinkerError | InvalidOption.InvalidOption,
@@ -25,7 +25,7 @@ export interface Names {
 
 interface Named {
   readonly name: string
-  /** Undefined for the base model. */
+  /** The checkpoint's path; undefined for the base model. */
   readonly modelPath: string | undefined
 }
 
@@ -37,7 +37,7 @@ const named = (text: string): Named => {
 const invalid = (found: string, expected: string) =>
   Effect.fail(new InvalidOption.InvalidOption({ field: "frozen", found: JSON.stringify(found), expected }))
 
-/** Passes if a backend does not report a tokenizer fingerprint. */
+/** Fails if the client's tokenizer fingerprint differs from the model's. Succeeds if either fingerprint is unknown. */
 const checkTokenizer = (model: ChatModel.ChatModel, { capabilities, modelPath }: SamplingClient.SamplingClient) => {
   const own = model.capabilities.tokenizerFingerprint
   const found = capabilities?.tokenizerFingerprint
@@ -47,8 +47,8 @@ const checkTokenizer = (model: ChatModel.ChatModel, { capabilities, modelPath }:
 }
 
 /**
- * Fails if a name belongs to the trained model or occurs twice, if the checkpoint after "=" is missing, or if there is no backend to
- * answer.
+ * Checks the names, and returns an effect that opens the frozen models. Fails if a name belongs to the trained model or occurs twice, if a
+ * name or the checkpoint after "=" is empty, or if models are named but there is no backend.
  */
 export const make = Effect.fnUntraced(function*(
   model: ChatModel.ChatModel,

@@ -68,13 +68,13 @@ const settings = Schema.Struct({
 
 type Settings = typeof settings.Type
 
-/** How to run and score the agent. All tasks share it. */
+/** How to run and score the agent, the same for all tasks. */
 interface Program {
   readonly model: ChatModel.ChatModel
   readonly settings: Settings
   readonly command: AgentCommand.AgentCommand
   readonly frozen: AgentFrozen.Open
-  /** Undefined if the agent writes its verdict to a file. */
+  /** Scores the outcome; undefined if the agent writes its verdict to a file. */
   readonly scorer: AgentScorer.Scorer | undefined
 }
 
@@ -107,7 +107,8 @@ const isFolder = (folder: string) =>
   )
 
 /**
- * Fails if `folder` is not a folder, or if the launcher gives the agent only the files of `folder` and the command's files are not in it.
+ * Fails if `folder` is given but is not a folder. If the launcher gives the agent no other files of this machine, also fails if `folder` is
+ * not given or the command contains `{file}` or `{verdict}`.
  */
 const checkFiles = Effect.fnUntraced(function*(command: AgentCommand.AgentCommand, { folder }: Settings) {
   const { files, name } = yield* Launcher.Launcher
@@ -125,7 +126,10 @@ const checkFiles = Effect.fnUntraced(function*(command: AgentCommand.AgentComman
   }
 })
 
-/** The session's variables, the model's name in the variables where programs look for it, and the requested variables of this process. */
+/**
+ * The requested variables of this process, the session's variables, and the model's name as `OPENAI_MODEL` and `ANTHROPIC_MODEL`. Later
+ * values win.
+ */
 const variablesOf = (model: string, { variables }: Settings, { env }: AgentEnv.Session) => ({
   ...Object.fromEntries(variables.flatMap((name) => {
     const value = process.env[name]

@@ -11,22 +11,27 @@ import * as AgentTraining from "./AgentTraining.ts"
 
 export interface Options<Task, E, R, TE, TR> {
   readonly name: string
+  /** The text in the help. Default: `The agent` followed by the name. */
   readonly description?: string
   /** The tasks to train on and to hold out, or an effect that loads them. Tasks are JSON values. */
   readonly tasks: Split<Task> | Effect.Effect<Split<Task>, TE, TR>
-  /** Runs the agent once and scores it. A failure fails the group member; it never counts as a reward. */
+  /**
+   * Runs the agent once and scores the outcome. In training, a failed run is repeated once, and then left out of its group without a
+   * reward.
+   */
   readonly run: (
     session: AgentEnv.Session,
     task: Task
   ) => Effect.Effect<AgentEnv.Verdict, E, R> | PromiseLike<AgentEnv.Verdict>
   /** The question of a task and its answer, shown in transcripts. */
   readonly shown?: (task: Task) => { readonly question?: string; readonly reference?: string }
-  /** Training defaults that replace those of this module. */
+  /** Defaults of the training settings and of `names` that replace those of agent recipes. */
   readonly defaults?: AgentSettings.Defaults
 }
 
 /**
- * A recipe that trains an agent. Export it as the default of a module to use it with `effect-rl train`, `eval` and `play`.
+ * A recipe that trains an agent. Export it as the default of a module to use it with `effect-rl train`, `eval` and `play`. Building its
+ * task fails if there is no task to train on.
  *
  * @example
  * export default AgentRecipe.make({

@@ -11,7 +11,7 @@ import * as BaseJudge from "../grading/BaseJudge.ts"
 
 /** What an agent did, as input to its scorer. The exit code by itself is not a reward. */
 export interface Outcome {
-  /** The row of its task. */
+  /** The row of the agent's task. */
   readonly task: Schema.JsonObject
   readonly stdout: string
   readonly stderr: string
@@ -66,7 +66,8 @@ const failure = (error: unknown) => Predicate.isError(error) ? error.message : S
 const isFunction = (value: unknown): value is (outcome: Outcome) => unknown => typeof value === "function"
 
 /**
- * A scorer that calls the default export of a module, which may return a promise. The returned verdict is validated.
+ * A scorer that calls the function that a module exports as its default. The function may return a promise; its verdict is validated. Fails
+ * if the module cannot be imported or its default export is not a function.
  *
  * @example
  * const scorer = AgentScorer.fromModule("./score.ts")
@@ -92,7 +93,10 @@ export const fromModule = Effect.fn("AgentScorer.fromModule")(function*(file: st
   return scorer
 })
 
-/** The JSON verdict that an agent wrote to a file. `redact` removes secrets that the agent was given. */
+/**
+ * The score from the JSON verdict that an agent wrote to a file. `redact` removes secrets that the agent was given. Fails with `NoVerdict`
+ * if the file cannot be read or contains no verdict.
+ */
 export const fromFile = Effect.fn("AgentScorer.fromFile")(function*(file: string, redact: (text: string) => string) {
   const scorer = "the agent's file {verdict}"
   const fs = yield* FileSystem.FileSystem
@@ -107,7 +111,7 @@ export const fromFile = Effect.fn("AgentScorer.fromFile")(function*(file: string
   return yield* decoded(scorer, verdict)
 })
 
-/** A rubric that judges what the agent printed. */
+/** A judge of what the agent printed to standard output. */
 export interface JudgeOptions {
   readonly rubric: string
   /** The judge's model. Its weights are not trained. */
@@ -116,7 +120,7 @@ export interface JudgeOptions {
 }
 
 /**
- * A scorer with a judge model that reads the task and the agent's output, and gives a score from 0 to 1.
+ * A scorer with a judge model that reads the task and the agent's standard output, and gives a score from 0 to 1.
  *
  * @see Rubric
  */

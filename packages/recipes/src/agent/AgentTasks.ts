@@ -23,12 +23,12 @@ export interface AgentTask {
 
 const Row = Schema.Record(Schema.String, Schema.Json)
 
-/** Names of the field with a row's text. The first one present is used. */
+/** Possible names of the field with a row's text. The first field that contains a text is used. */
 const names = ["task", "question", "prompt"]
 
 const found = (row: Schema.JsonObject) => names.map((name) => row[name]).find((value) => typeof value === "string")
 
-/** What a row asks. */
+/** The text of a row: its field `task`, `question` or `prompt`, whichever is the first with a text; empty if none is. */
 export const textOf = (row: Schema.JsonObject): string => found(row) ?? ""
 
 const read = Effect.fnUntraced(function*(file: string) {
@@ -60,11 +60,11 @@ const inFolder = Effect.fnUntraced(function*(folder: string, split: string) {
   })
 })
 
-/** Default number of held-out tasks of a file: a fifth of them, but at most this many. */
+/** The most tasks that are held out by default, if a fifth of the file's tasks is more. */
 const mostHeldOut = 128
 
 /**
- * Holds out the tasks with the `count` lowest hashes of their texts, independent of their order. Tasks with the same text stay together.
+ * Holds out the tasks of the `count` texts with the lowest hashes, whatever the order of the tasks. Tasks with the same text stay together.
  *
  * @example
  * const { test, train } = AgentTasks.holdOut([{ text: "2 + 2", row: {} }, { text: "2 + 3", row: {} }], 1)
@@ -80,8 +80,9 @@ export const holdOut = (tasks: ReadonlyArray<AgentTask>, count: number): Split<A
 }
 
 /**
- * Loads tasks from a file (`.jsonl`, `.parquet` or `.csv`), some of which are held out, or from a folder with the files `train` and `test`.
- * Fails with a `RowError` if a row has no text or no task is left to train on.
+ * Loads tasks from a file (`.jsonl`, `.parquet` or `.csv`) or from a folder with such files named `train` and `test`. `heldOut` texts of a
+ * file are held out: by default a fifth of its number of tasks, at most 128. For a folder, `heldOut` is ignored. Fails with a `RowError` if
+ * a row has no text, a file has no row, a file of the folder is missing, or no task is left to train on.
  *
  * @example
  * const split = AgentTasks.load("tasks.jsonl")

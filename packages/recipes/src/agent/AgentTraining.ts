@@ -23,8 +23,8 @@ export interface Options<Task, E, R> {
 }
 
 /**
- * Retries a failed member once. If its agent or scorer fails again, the member is left out of its group without a reward. If an environment
- * cannot be acquired or the policy fails, the run is aborted.
+ * Retries a failed member once. If the member fails again, it is left out of its group without a reward, unless the environment could not
+ * be acquired or the policy failed: then the run is aborted.
  */
 const leaveOut = FailurePolicy.fromDescription({
   maxRetries: 1,
@@ -67,7 +67,7 @@ export const episode = ({ agentTimeout, idleTimeout, maxRequests, names }: Setti
   limits: { maxTurns: maxRequests, rolloutTimeout: agentTimeout }
 })
 
-/** The task of a recipe. Tasks are keyed by their index. */
+/** A task that trains on `split.train` and evaluates on `split.test` unless it is empty. Groups are keyed by their task's index. */
 export const task = <Task, E, R>(
   model: ChatModel.ChatModel,
   settings: Settings,

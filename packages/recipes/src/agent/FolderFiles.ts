@@ -22,7 +22,10 @@ const most = { files: 5000, bytes: 64 * mebibyte }
 
 const isHistory = (name: string) => name.split("/", 1)[0] === ".git"
 
-/** All files below the folder except those in `.git`. Links to folders are not followed. */
+/**
+ * All files below the folder except those in `.git`. Links to folders are not followed. Fails if there are more than 5000 files or 64 MiB,
+ * or if a file cannot be read.
+ */
 export const read = Effect.fn("FolderFiles.read")(
   function*(folder: string) {
     const fs = yield* FileSystem.FileSystem

@@ -17,7 +17,7 @@ import { constants } from "node:os"
 import * as FolderFiles from "./FolderFiles.ts"
 
 export interface Options {
-  /** The runtime of the agents: `node`, `python3` or a shell. Default: chosen by the first word of each command. */
+  /** The runtime of the agents. Default: by the first word of each command, `node`, `python` for `python` or `python3`, or else `shell`. */
   readonly runtime?: SandboxCapabilities.Runtime
   /** Files of the agent, placed in the folder where it starts. Default: a copy of its `cwd`. */
   readonly files?: SandboxFiles.SandboxFiles
@@ -49,7 +49,7 @@ const endedOf = Outcome.match({
   Killed: (outcome) => ended(codeOf("SIGKILL"), outcome)
 })
 
-/** Reads each folder once. */
+/** Reads a folder's files and keeps them for later agents. */
 const folders = Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (context) => {
   const read = new Map<string, SandboxFiles.SandboxFiles>()
   return Effect.fnUntraced(function*(folder: string | undefined) {
@@ -94,8 +94,8 @@ const launch = (
  * network. The sandbox contains a copy of the folder where the program starts. When the agent ends, the sandbox and every process that the
  * agent started end too.
  *
- * Fails as `Unsupported` if the sandbox cannot restrict its network to named addresses. bubblewrap can; WASI has no network, and programs of
- * `unsafeHost` reach everything that this machine reaches.
+ * Fails with `Unsupported` if the sandbox cannot restrict its network to named addresses. bubblewrap can; WASI has no network, and programs
+ * of `unsafeHost` reach everything that this machine reaches.
  *
  * @example
  * const launcher = SandboxLauncher.layer({

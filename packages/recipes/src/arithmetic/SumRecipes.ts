@@ -23,7 +23,7 @@ const task = (
   })
 }
 
-/** Evaluates held-out problems twice: sampled as in training, and with greedy decoding. */
+/** Sums with boxed answers. Evaluates the held-out problems twice: sampled at temperature 1, and with greedy decoding. */
 export const arithmetic = Recipe.make({
   name: "arithmetic",
   description: "Sums of two numbers below 100, answers in a box; evaluated on 512 held-out problems",

@@ -66,7 +66,7 @@ export const trainingPairs: ReadonlyArray<Pair> = operands.flatMap((a) =>
 /** The question for a sum, without instructions about the answer's format. */
 export const question = ([a, b]: Pair) => `What is ${a} + ${b}?`
 
-/** The answer to the last sum in the text, which follows any worked examples. */
+/** The answer to the last sum that the text asks for, so worked examples before it are ignored; none if it asks for no sum. */
 export const answerTo = (prompt: string): Option.Option<string> =>
   Option.map(
     Option.fromUndefinedOr([...prompt.matchAll(/(?:What is|Calculate) (\d+) \+ (\d+)[?.]/g)].at(-1)),

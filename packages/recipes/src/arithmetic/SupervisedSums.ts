@@ -61,7 +61,7 @@ export const imitating = (
   })
 }
 
-/** Evaluates the likelihood of held-out examples, and how often the model's own answers are right. */
+/** Imitates worked sums. Evaluates the likelihood of held-out examples, and how often the model's own answers are right. */
 export const supervised = Recipe.make({
   name: "supervised",
   description: "Imitates worked sums; evaluated on 256 held-out ones and on its own answers to 512 held-out problems",

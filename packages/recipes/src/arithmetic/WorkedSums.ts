@@ -23,7 +23,7 @@ export const columns = (a: number, b: number): string => {
   }).join(",")
 }
 
-/** The question, with an instruction on where to put the answer. */
+/** The question for a sum as a user message, with the instruction to put the answer in a box. */
 export const asked = (pair: Pair) => Message.user(MathEnv.question(question(pair)))
 
 /**

@@ -25,14 +25,14 @@ export interface Question {
 }
 
 export interface LoadOptions extends Source.Options {
-  /** The number of questions to load, from the start. Default: all. */
+  /** The most questions to load, from the start of the split. Default: all. */
   readonly limit?: number
 }
 
 export interface Benchmark<out R = never> {
   readonly name: string
   readonly description: string
-  /** Whether it runs code that a model wrote. */
+  /** Whether grading runs code that a model wrote. */
   readonly runsCode?: true
   readonly load: (options?: LoadOptions) => Effect.Effect<
     ReadonlyArray<Question>,
@@ -50,7 +50,7 @@ export interface FromSourceOptions<Row> {
   readonly question: (row: Row) => Question | undefined
 }
 
-/** A benchmark whose questions come from the rows of a dataset split. */
+/** A benchmark whose questions come from the rows of a dataset split. Rows without a question are skipped. */
 export const fromSource = <Row>(options: FromSourceOptions<Row>): Benchmark => ({
   name: options.name,
   description: options.description,

@@ -126,7 +126,7 @@ export const mmluPro = Benchmark.fromSource({
   })
 })
 
-/** Shuffles the choices, seeded by the question, because the right choice is always first in the rows. */
+/** Inserts the right choice at a place derived from the question, because the rows always name it first. */
 const shuffled = (question: string, right: string, wrong: ReadonlyArray<string>) => {
   const place = Seed.derive(0, question) % (wrong.length + 1)
   return { options: wrong.toSpliced(place, 0, right), letter: letters[place] ?? "A" }
@@ -197,7 +197,7 @@ export const searchQa = Benchmark.fromSource({
   })
 })
 
-/** A benchmark whose answers are programs. Its questions need the sandbox that runs them. */
+/** A benchmark whose answers are programs, which a sandbox runs. Rows without a task are skipped. */
 const programs = <Row>(
   name: string,
   description: string,

@@ -27,8 +27,9 @@ export const number = (text: string): string => {
 const lastOf = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].at(-1)
 
 /**
- * The final number of a solution. It is taken from the first box, after the first `####`, after "answer is" or "answer:", from the last
- * bold number, or from the last number, in this order. Empty if there is none.
+ * The final number of a solution. It is taken from the first box unless that is empty, after the first `####`, after "answer is" or
+ * "answer:", from the last bold number, or from the last number, in this order. Empty if there is none. If a box or the line after `####`
+ * has no number, its text without LaTeX is returned.
  *
  * @see tinker-cookbook `eval/benchmarks/_common.py: extract_gsm8k_answer`
  */
@@ -45,8 +46,8 @@ export const finalNumber = (text: string): string => {
 }
 
 /**
- * The letter that answers a multiple-choice question. It is taken from the first box if that holds one letter, after "answer is" or
- * "answer:", or from the last single letter in the last 300 characters, in this order. Empty if there is none.
+ * The letter that answers a multiple-choice question. It is taken from the first box if that contains one of `letters`, after "answer is"
+ * or "answer:", or from the last single letter in the last 300 characters, in this order. Empty if there is none.
  *
  * @see tinker-cookbook `eval/benchmarks/_common.py: extract_mcq_answer`
  */

@@ -11,7 +11,9 @@ export interface Calculation {
 
 const signs = ["+", "-", "*"] as const
 
-/** `short`: two numbers with two digits. `long`: expressions like `(a ± b) * c ± d` with numbers of two and three digits. */
+/**
+ * `short`: two numbers with two digits, such as `27 * 63`. `long`: four numbers with two or three digits, such as `(481 - 36) * 52 + 907`.
+ */
 export const lengths = ["short", "long"] as const
 export type Length = (typeof lengths)[number]
 
@@ -45,7 +47,7 @@ const distinct = (count: number, length: Length, seed: number, isWanted: (expres
 }
 
 /**
- * The calculations of a training batch. None of them is held out.
+ * The `count` different calculations of a training batch. None of them is held out.
  *
  * @example
  * const [first] = Calculation.batch(0, 16, "short", 7)

@@ -42,7 +42,7 @@ export const group = (
   open: Effect.succeed({ makeEnv: () => CalculatorEnv.make({ model, expression, answer }) })
 })
 
-/** Calls the calculator, then answers with its result. */
+/** The reference answer to a prompt: a calculator call, or the result of the last call if the prompt contains one. */
 const answerTo = (prompt: string) => {
   const answer = /<tool_response>\s*([^<]*?)\s*<\/tool_response>(?![^]*<tool_response>)/.exec(prompt)?.[1]
   if (answer !== undefined) return Option.some(answer)

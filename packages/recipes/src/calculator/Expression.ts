@@ -89,7 +89,8 @@ const sum = (reading: Reading): Worked => {
 }
 
 /**
- * The exact value of an expression with numbers, `+ - * / × ÷` and parentheses. Fails if it has more than 200 characters.
+ * The exact value of an expression with numbers, `+ - * / × ÷` and parentheses. Fails if the expression is malformed, divides by zero or
+ * has more than 200 characters.
  *
  * @example
  * const value = Result.map(Expression.evaluate("(1 + 2) / 4"), Rational.toString) // "3/4"

@@ -45,13 +45,13 @@ export interface Rubrics {
 export interface Options extends CodeGrader.Options {
   readonly model: Pick<ChatModel.ChatModel, "renderer">
   readonly task: CodeTask.CodeTask
-  /** Default `single`. */
+  /** The kind of episode. Default: `single`. */
   readonly form?: Form
   /** The most responses of an episode. Default: 1 for `single`, 2 for `check` and `repair`, 5 for `python`. */
   readonly maxTurns?: number
-  /** Default 0.1. */
+  /** How much less a response without a code block earns. Default: 0.1. */
   readonly formatCoef?: number
-  /** Without rubrics, only the tests judge programs. */
+  /** Criteria that a model judges. Default: none, so only the tests judge programs. */
   readonly rubrics?: Rubrics
 }
 
@@ -196,8 +196,8 @@ const failedExample = ({ failure, ran }: CodeGrader.Judgement, isShown: boolean)
   "Repair it, and answer with the whole program in a ```python block."
 
 /**
- * Lets the model respond until its program passes the examples. Without examples, it responds until the program passes the hidden tests,
- * whose contents it does not see.
+ * Lets the model repair its program until the program passes the examples; without examples, until it passes the hidden tests, whose
+ * contents the model does not see. A response without a program, or the last allowed response, ends the episode.
  */
 const repair = (options: Options): MessageEnv.MessageEnv<never, Sandbox.Sandbox> => {
   const { examples, prompt, tests } = options.task
@@ -245,10 +245,11 @@ const withTools = <T extends FunctionTool.FunctionTool<CodeGrader.Error, Sandbox
   )
 
 /**
- * An environment with reward correct + 0.1·(format − 1). `correct` is 1 if the program in the last block of the last response passes all
- * hidden tests; `format` is 1 if there is a block. A response that is truncated or cannot be parsed earns −0.1 and is not run. The score's
- * verdict records which provider ran which tests. If the sandbox fails, the group member is `Ungraded` and gets no reward. With `rubrics`,
- * a judge's mean score of a response with a block is added, times its coefficient. If the judge fails, the member is ungraded too.
+ * An environment with reward correct + `formatCoef`·(format − 1). `correct` is 1 if the program in the last block of the last response
+ * passes all hidden tests; `format` is 1 if there is a block. A response that is truncated or cannot be parsed earns −0.1 and is not run.
+ * The score's verdict records which provider ran which tests. If the sandbox fails, the group member is `Ungraded` and gets no reward. With
+ * `rubrics`, a judge's mean score of a response with a block is added, times its coefficient. If the judge fails, the member is ungraded
+ * too.
  *
  * @example
  * const env = CodeEnv.make({

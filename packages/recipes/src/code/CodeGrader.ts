@@ -3,7 +3,7 @@
  *
  * The program never shares a process with an expected value. Each case runs in a new process that receives only the case's input; what it
  * printed or returned is compared here. Assertions run in another sandbox, which treats the program's answers as data. A program can
- * therefore only forge its own answers, and would have to forge the right ones.
+ * therefore only change its own answers, and passes only if they are right.
  */
 import type { Score } from "@effect-rl/core"
 import { PythonJson } from "@effect-rl/core/renderers"
@@ -18,7 +18,7 @@ import * as PrintedOutput from "./PrintedOutput.ts"
 import * as PythonPrograms from "./PythonPrograms.ts"
 import * as ReturnedValue from "./ReturnedValue.ts"
 
-/** Why a program failed a case. The names are the cookbook's where it has one. */
+/** Why a program failed a case. The cookbook's names are used for the failures that it distinguishes. */
 export type Failure =
   | "Wrong Answer"
   | "Time Limit Exceeded"
@@ -28,7 +28,7 @@ export type Failure =
 
 /** One case that was run. */
 export interface Ran {
-  /** Counted from 1. */
+  /** The case's number as text, counted from 1. */
   readonly name: string
   readonly failure?: Failure
   /** The case's input, the program's output and the expected output, shortened. */
@@ -134,7 +134,7 @@ const nonceOf = Effect.map(
 
 const noReply: Failed = { failure: "Runtime Error", detail: "the program ended before the function returned" }
 
-/** The JSON value on the only line that starts with the nonce. */
+/** The JSON value on the line that starts with the nonce. Fails unless there is exactly one such line. */
 const replyIn = (output: string, nonce: string): Effect.Effect<PythonJson.Value, Failed> => {
   const [line, ...others] = output.split("\n").filter((line) => line.startsWith(`${nonce} `))
   if (line === undefined || others.length > 0) return Effect.fail(noReply)
@@ -285,8 +285,8 @@ const judgementOf = (tests: CodeTask.Tests, { provider, ran }: Verdict): Judgeme
 }
 
 /**
- * Judges a program by its tests. If the sandbox fails, judging is repeated once in a new sandbox; a second failure is an error, never a
- * verdict on the program.
+ * Judges a program by its tests. If the sandbox fails with a retryable error, judging is repeated once in a new sandbox. A sandbox failure
+ * is never a verdict on the program. Fails with `TestsUnusable` if there are no tests or they cannot be run.
  *
  * @example
  * const judged = CodeGrader.judge({ _tag: "Stdin", cases: [{ input: "2 3", output: "5" }] }, "print(sum(map(int, input().split())))")

@@ -90,7 +90,7 @@ const rubricsOf = (model: ChatModel.ChatModel, { judge: text, judgeCoefficient: 
 /** The reasons why a group cannot be rolled out. */
 type Failure = TinkerError.TinkerError | CodeGrader.Error | InvalidOption.InvalidOption | Renderer.RendererError
 
-/** Makes a group for each problem. */
+/** Makes the group of attempts at a problem. */
 const groupOf =
   (model: ChatModel.ChatModel, { form, problems, testTimeout: timeout }: Settings, rubrics: OpenRubrics) =>
   (size: number) =>
@@ -124,7 +124,7 @@ const needsPython = Effect.gen(function*() {
   return yield* new SandboxError.SandboxError({ provider, operation: "probe", reason })
 })
 
-/** The training groups. Fails for datasets that are only for evaluation. */
+/** The training groups. If the dataset is only for evaluation, loading a batch fails. */
 const dataset = (settings: Settings, group: ReturnType<typeof groupOf>, tasks: ReadonlyArray<CodeTask>) =>
   tasks.length > 0
     ? RLDataset.fromArray(tasks, {

@@ -15,7 +15,7 @@ export const names = ["programs", "deepcoder", "livecodebench", "mbpp", "humanev
 export type Name = (typeof names)[number]
 
 export interface Split {
-  /** Empty if the dataset is only for evaluation. */
+  /** The problems to train on; empty if the dataset is only for evaluation. */
   readonly train: ReadonlyArray<CodeTask>
   readonly test: ReadonlyArray<CodeTask>
 }
@@ -56,8 +56,9 @@ const split = <Train, Test>(
   })
 
 /**
- * The problems of a source. Published datasets are read from the hub, or from a folder with `train` and `test` as `.jsonl`, `.parquet` or
- * `.csv` in the dataset's own format. Evaluation problems are excluded from training.
+ * The problems of a source. Published datasets are read from the hub if `folder` is empty, and otherwise from a folder with `train` and
+ * `test` as `.jsonl`, `.parquet` or `.csv` in the dataset's own format. Problems with the prompt of an evaluation problem are excluded from
+ * training. Fails if a split has no problem with tests.
  *
  * @example
  * const split = CodeSource.load("mbpp", "data/mbpp")

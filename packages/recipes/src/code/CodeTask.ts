@@ -1,7 +1,7 @@
 /** A programming problem, and the tests that decide whether a program solves it. */
 import { SandboxFiles } from "@effect-rl/sandbox"
 
-/** One run of a program. Its texts are never shown to the program of another case. */
+/** One run of a program. A program that runs one case never sees the texts of another. */
 export interface Case {
   /** Standard input. For a function: its arguments as JSON, one per line. */
   readonly input: string
@@ -35,12 +35,12 @@ export type Tests = StdinTests | FunctionTests | AssertTests
 
 /** A problem with hidden tests. */
 export interface CodeTask {
-  /** Unique within its dataset. */
+  /** The problem's id, unique within its dataset. */
   readonly id: string
   /** The problem as shown to the model. */
   readonly prompt: string
   readonly tests: Tests
-  /** Tests that the model may see. They are not part of `tests`. Default: none. */
+  /** Tests that the model may see. They may also be among `tests`. Default: none. */
   readonly examples?: Tests
   /** A program that solves the problem. */
   readonly solution?: string

@@ -121,7 +121,7 @@ export const all: ReadonlyArray<CodeTask.CodeTask> = [
   ...pairs(textSteps).map((steps) => taskOf("text", steps, drawText, ""))
 ].filter((task) => !isIdentity(task))
 
-/** One of eight is held out. */
+/** Whether a problem is held out. About one in eight is. */
 export const isHeldOut = ({ id }: CodeTask.CodeTask): boolean => Seed.derive(0, id) % 8 === 0
 
 /**

@@ -1,7 +1,7 @@
 /**
- * Python scripts that run candidate programs. Each reads a request as JSON from standard input, and ends its output with a line that starts
- * with the request's `nonce`, which separates the reply from the candidate's own output. The nonce gives no protection, because the
- * candidate shares the process. The protection is that no expected value is in that process.
+ * Python scripts that run candidate programs. Except `runProgram`, each reads a request as JSON from standard input, and ends its output
+ * with a line that starts with the request's `nonce`, which separates the reply from the candidate's own output. The nonce gives no
+ * protection, because the candidate shares the process. The protection is that no expected value is in that process.
  */
 
 /** Names that candidates may use without importing them, as in the published tests. The imports run in this order. */
@@ -53,7 +53,7 @@ def source():
 sys.setrecursionlimit(600_000)
 `
 
-/** Converts Python values to JSON; see `ReturnedValue.Returned`. */
+/** Converts Python values to JSON and back; see `ReturnedValue.Returned`. */
 const values = String.raw`
 def encode(value):
     if value is None or isinstance(value, (bool, str)):
@@ -124,8 +124,9 @@ sys.stdout.flush()
 `
 
 /**
- * Calls a function of `solution.py`, or a method of its class `Solution`, once for each list of arguments. Replies with the value that each
- * call returned or the error that it raised.
+ * Calls a function of `solution.py` once for each list of arguments, and replies with the values that the calls returned. In the form
+ * `plain`, the function may be a method of the class `Solution`, and an error ends the script. In the form `encoded`, the reply names the
+ * error that a call raised.
  */
 export const callFunction = String.raw`import json
 ${prelude}

@@ -15,7 +15,7 @@ interface Sequence {
 
 interface Dict {
   readonly kind: "dict"
-  /** By the text of the key. */
+  /** The values by the text of their keys; see `keyText`. */
   readonly items: ReadonlyMap<string, Value>
 }
 
@@ -92,7 +92,9 @@ const isEqual = (left: Value, right: Value): boolean => {
     left.items.every((item, index) => isEqual(item, right.items[index] ?? unequal))
 }
 
-/** Converts a dictionary whose keys are all integers to one with number keys, because JSON keys are always text. */
+/**
+ * Converts a dictionary whose keys are all integers to one with number keys, because JSON keys are always text. Undefined for other values.
+ */
 const withNumberKeys = (value: PythonJson.Value): Value | undefined => {
   if (!isMap(value)) return undefined
   const keys = Array.from(value.keys())
@@ -107,7 +109,7 @@ const accepted = (expected: PythonJson.Value): ReadonlyArray<Value> => {
   const whole = withNumberKeys(expected) ?? expectedValue(expected)
   if (!isList(expected) || expected[0] === undefined) return [whole]
   const first = withNumberKeys(expected[0])
-  // If the first item is such a dictionary, the list counts as holding only that item, as in the cookbook.
+  // If the first item is a dictionary with integer keys, the other items are ignored, as in the cookbook.
   return first === undefined
     ? [whole, expectedValue(expected[0])]
     : [{ kind: "list", items: [first] }, first]
@@ -117,8 +119,9 @@ const listOf = (value: Value): Value =>
   typeof value === "object" && value !== null && value.kind === "tuple" ? { kind: "list", items: value.items } : value
 
 /**
- * Whether a returned value matches the expected value, given as JSON. Tuples and lists are equal. As in the published tests, a value also
- * matches if the expected value is a list that starts with it.
+ * Whether a returned value matches the expected value, given as JSON. As in the published tests, a value also matches if the expected value
+ * is a list that starts with it. A returned tuple counts as a list. Tuples inside a returned list count as lists only in the comparison
+ * with the first item of the expected list. False if `expected` is not JSON.
  *
  * @example
  * ReturnedValue.matches(new Map([["tuple", [1n, 2n]]]), "[1, 2]") // true

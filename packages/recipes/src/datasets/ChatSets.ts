@@ -35,7 +35,7 @@ export const noRobots = ofMessages({
   licence: "CC-BY-NC-4.0"
 })
 
-/** It has no test split. The cookbook holds out the first 1,024 rows of `DatasetsOrder.shuffled(rows)`. */
+/** A dataset without a test split. The cookbook holds out the first 1,024 rows of `DatasetsOrder.shuffled(rows)`. */
 export const tulu3 = ofMessages({
   name: "tulu3",
   repository: "allenai/tulu-3-sft-mixture",
@@ -94,7 +94,7 @@ const transcript = (text: string): ReadonlyArray<Message.Message> | undefined =>
   return before.trim() === "" && known.length > 0 && known.length === messages.length ? known : undefined
 }
 
-/** The answers are the last turns. All earlier turns must be equal in both transcripts. */
+/** The answers are the last turns of two transcripts. None if the transcripts differ in an earlier turn or cannot be read. */
 const fromTranscripts = ({ chosen, rejected }: typeof Pair.Type): Option.Option<Comparison> => {
   const [better, worse] = [transcript(chosen), transcript(rejected)]
   if (better === undefined || worse === undefined || better.length !== worse.length) return Option.none()

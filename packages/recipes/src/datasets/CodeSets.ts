@@ -17,7 +17,7 @@ export interface CodeSet<Row> {
 
 const set = <Row>(source: Source.Source<Row>, task: CodeSet<Row>["task"]): CodeSet<Row> => ({ source, task })
 
-/** A JSON value from Python. If the value is text, the JSON inside the text. */
+/** The JSON value in a text, undefined if the text is not JSON. Other values are returned unchanged. */
 const decoded = (given: unknown): unknown =>
   typeof given === "string" ? Result.getOrUndefined(Result.map(PythonJson.parse(given), PythonJson.toJson)) : given
 

@@ -35,7 +35,7 @@ const pickledText = (bytes: Buffer): Option.Option<string> => {
 }
 
 /**
- * The JSON in packed tests, or none if the text is not in the packed format.
+ * The JSON in packed tests, or none if the text is not in the packed format or unpacks to more than 512 MiB.
  *
  * @example
  * const json = PackedTests.unpack("eJxrYJnKxgABPUzRsVP0ABkLAyg=") // Option.some("[]")

@@ -59,7 +59,10 @@ const localFile = Effect.fnUntraced(function*(folder: string, split: string) {
 const convertedShard = (config: string, split: string, index: number) =>
   `${config}/${split}/${String(index).padStart(4, "0")}.parquet`
 
-/** The Parquet files of a configuration, downloaded one at a time as they are read. The first missing file marks the end. */
+/**
+ * The Parquet files of a configuration, downloaded one at a time as they are read. The first missing file marks the end; fails if there is
+ * no file.
+ */
 const converted = (repository: Repository.Repository, config: string, split: string) =>
   Stream.unfold(0, (index) =>
     Hub.Hub.use((hub) => hub.file(repository, convertedShard(config, split, index))).pipe(
@@ -81,7 +84,8 @@ const hubFiles = (
 }
 
 /**
- * Streams the rows of a split in file order. If no commit is pinned, the hub's latest files are read and a warning is logged.
+ * Streams the rows of a split in file order. If no commit is pinned, the hub's latest files are read and a warning is logged. Fails if the
+ * source does not have the split, or if a file is missing or has a row of another shape.
  *
  * @example
  * const rows = Source.rows(MathSets.gsm8k.source, "test", { folder: "data/gsm8k", broken: "skip" })

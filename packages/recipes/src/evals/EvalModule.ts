@@ -146,7 +146,7 @@ const resolved = <A>(specifier: string, next: (specifier: string) => A): A => {
   }
 }
 
-/** Installs a module hook that resolves those packages to the stand-ins from now on. */
+/** Installs a module hook, once, that resolves imports of `packages` to the stand-ins and tries the `spellings` of relative imports. */
 const hook = Effect.runSync(Effect.cached(Effect.sync(() => {
   Object.defineProperty(globalThis, place, { value: packages })
   registerHooks({
@@ -157,7 +157,7 @@ const hook = Effect.runSync(Effect.cached(Effect.sync(() => {
   })
 })))
 
-/** The evals of imported files, because a file that was imported before does not run again. */
+/** The evals of imported files by URL, because a file that was imported before does not run again. */
 const imported = new Map<string, ReadonlyArray<Definition>>()
 
 const detailOf = (error: unknown) => Predicate.isError(error) ? error.message : String(error)
@@ -205,7 +205,7 @@ const Rows = Schema.NonEmptyArray(Schema.Struct({
   only: Schema.optionalKey(Schema.UndefinedOr(Schema.Boolean))
 }))
 
-/** The rows of an eval. If any rows are marked `only`, just those. */
+/** The rows of an eval, or those marked `only` if there are any. Fails if there is no row or a row has no input. */
 export const rows = Effect.fnUntraced(function*(file: string, { name, rows }: Definition) {
   const wrong = (detail: string) => new NotAnEval({ file, detail: `the data of "${name}" ${detail}` })
   const given = yield* Effect.tryPromise({

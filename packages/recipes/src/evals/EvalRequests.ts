@@ -6,7 +6,7 @@ import type { AgentEnv } from "@effect-rl/agent"
 import * as Effect from "effect/Effect"
 import { AsyncLocalStorage } from "node:async_hooks"
 
-/** Who asks. */
+/** The episode that requests belong to. */
 export interface Asking {
   readonly session: Pick<AgentEnv.Session, "anthropicBaseUrl" | "apiKey" | "baseUrl" | "fetch">
   /** The name of the model that answers requests for the model `asked`. */

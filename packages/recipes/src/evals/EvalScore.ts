@@ -16,7 +16,7 @@ const inWords = (value: unknown) => (JSON.stringify(value) ?? String(value)).sli
 
 const noVerdict = (scorer: string, found: string) => new AgentScorer.NoVerdict({ scorer, found })
 
-/** The value of one scorer by its name, or undefined if it returns null to abstain. */
+/** A scorer's name and value, or undefined if the scorer returns `{ score: null }` to abstain. */
 const by = Effect.fnUntraced(function*({ name, score }: EvalModule.Scorer, scored: EvalModule.Scored) {
   const given = yield* Effect.tryPromise({
     try: () => Promise.resolve(scored).then(score),
@@ -30,8 +30,8 @@ const by = Effect.fnUntraced(function*({ name, score }: EvalModule.Scorer, score
 })
 
 /**
- * The mean of the scorers that do not abstain, each reported as a part. An output succeeds if all of them give 1. Fails if a scorer throws
- * or returns no number, or if all abstain.
+ * The mean of the scorers that do not abstain, each reported as a part. An output succeeds if all of them give at least 1. Fails if a
+ * scorer throws or returns no number, or if all abstain.
  */
 export const of = Effect.fnUntraced(function*(
   scorers: ReadonlyArray<EvalModule.Scorer>,

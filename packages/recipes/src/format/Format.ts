@@ -48,7 +48,7 @@ export const formats: ReadonlyArray<Format> = [
   }
 ]
 
-/** Words to list, and how. */
+/** Words to list, and the format to write them in. */
 export interface Task extends Format {
   readonly words: ReadonlyArray<string>
 }

@@ -28,7 +28,7 @@ const settings = Schema.Struct(fields)
 
 const evaluated = 64
 
-/** Matches against the same opponent, with alternating sides. */
+/** An evaluator with 64 pairs of matches against an opponent. The model plays each side once in a pair. */
 const against = (
   name: string,
   model: ChatModel.ChatModel,

@@ -34,7 +34,7 @@ export const read = (text: string): Board => {
   }
 }
 
-/** The first number in brackets, or else the first number. */
+/** The first number in brackets, or else the first number, or else NaN. */
 const cellIn = (response: string) => Number(/\[\s*(\d+)\s*\]/.exec(response)?.[1] ?? /\d+/.exec(response)?.[0] ?? NaN)
 
 /**

@@ -18,7 +18,7 @@ const player = (choose: (board: TicTacToe.Board, key: string) => number): Messag
     })
 })
 
-/** Plays a random free cell, drawn from the seed. @see tinker-cookbook `RandomOpponent` */
+/** Plays a free cell that is drawn from the seed and the request's key. @see tinker-cookbook `RandomOpponent` */
 export const random = (seed: number): MessagePolicy.MessagePolicy =>
   player((board, key) => {
     const cells = TicTacToe.free(board)
@@ -44,7 +44,7 @@ const value = (board: TicTacToe.Board): number => {
   return found
 }
 
-/** The first of the best moves. A player that follows it never loses. */
+/** The first free cell among the best moves, or −1 if no cell is free. A player that always follows it never loses. */
 export const bestMove = (board: TicTacToe.Board): number => {
   const sign = TicTacToe.ticTacToe.toMove(board) === 0 ? 1 : -1
   const rated = TicTacToe.free(board).map((cell) => {

@@ -110,7 +110,7 @@ export const of = (answer: string): string => {
 
 const isBracket = (character: string | undefined) => character !== undefined && "()[]".includes(character)
 
-/** The elements of a tuple or interval without inner brackets. Otherwise the whole text as one element. */
+/** The elements of a tuple or interval without inner brackets. Any other text is one element, and an empty text has none. */
 export const elements = (form: string): ReadonlyArray<string> => {
   const text = withoutThousandsCommas(form)
   if (text === "") return []

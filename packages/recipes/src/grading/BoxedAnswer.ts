@@ -3,7 +3,7 @@ import * as Option from "effect/Option"
 import * as Boxed from "./Boxed.ts"
 import * as MathAnswer from "./MathAnswer.ts"
 
-/** `answer` is the content of the box. */
+/** The verdict on a response. `answer` is the content of its box. */
 export type Verdict =
   | { readonly _tag: "Correct"; readonly answer: string }
   | { readonly _tag: "Wrong"; readonly answer: string }

@@ -27,7 +27,7 @@ export const magnitude = (a: Complex): number => Math.hypot(a.re, a.im)
 
 export const isFinite = (a: Complex): boolean => Number.isFinite(a.re) && Number.isFinite(a.im)
 
-/** The principal value. */
+/** The principal value of the natural logarithm. */
 export const ln = (a: Complex): Complex => ({ re: Math.log(magnitude(a)), im: Math.atan2(a.im, a.re) })
 
 export const exp = (a: Complex): Complex => {
@@ -35,7 +35,7 @@ export const exp = (a: Complex): Complex => {
   return { re: size * Math.cos(a.im), im: a.im === 0 ? 0 : size * Math.sin(a.im) }
 }
 
-/** The principal value. */
+/** The principal square root. */
 export const sqrt = (a: Complex): Complex => {
   if (a.im === 0) return a.re >= 0 ? real(Math.sqrt(a.re)) : { re: 0, im: Math.sqrt(-a.re) }
   const size = magnitude(a)
@@ -54,7 +54,7 @@ const wholePower = (base: Complex, exponent: number): Complex => {
 
 const largestWholePower = 1024
 
-/** The principal value. Integer exponents up to 1,024 use repeated multiplication. */
+/** The principal value of a power. Integer exponents from −1,024 to 1,024 use repeated multiplication. */
 export const power = (base: Complex, exponent: Complex): Complex => {
   const size = Math.abs(exponent.re)
   if (exponent.im === 0 && Number.isInteger(size) && size <= largestWholePower) {

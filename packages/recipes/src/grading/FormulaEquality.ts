@@ -6,7 +6,7 @@ import * as FormulaValue from "./FormulaValue.ts"
 
 const isDecimal = (part: Formula.Formula) => part._tag === "Number" && part.isDecimal
 
-/** Whether a decimal number is kept with all its digits instead of rounded to a double. */
+/** Whether a part is a non-integer decimal that is kept exactly instead of rounded to a double. */
 const isExactDecimal = (part: Formula.Formula) =>
   part._tag === "Number" && !part.isDecimal && part.value.denominator !== 1n
 
@@ -83,8 +83,8 @@ const equalNumbers = (left: Formula.Formula, right: Formula.Formula) => {
 
 /**
  * Whether two formulas have equal values at five points. Rational functions are compared modulo a prime. Other formulas are compared within
- * 1e-12 at complex points, which tell branches of roots and logarithms apart. Formulas without symbols are compared by value: a decimal is
- * never equal to an irrational number, and decimals are equal if their double-precision values are.
+ * 1e-12, relative to magnitudes above 1, at complex points, which tell branches of roots and logarithms apart. Formulas without symbols are
+ * compared by value: a decimal is never equal to an irrational number, and decimals are equal if their double-precision values are.
  */
 export const equals = (left: Formula.Formula, right: Formula.Formula): boolean => {
   const both = Formula.binary("-", left, right)

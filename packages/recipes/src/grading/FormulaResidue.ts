@@ -28,7 +28,7 @@ const power = (base: bigint, exponent: bigint): bigint => {
   return result
 }
 
-/** Undefined for 0. */
+/** The multiplicative inverse modulo the prime; undefined for 0. */
 const inverse = (value: bigint): bigint | undefined => value === 0n ? undefined : power(value, prime - 2n)
 
 const divide = (left: bigint, right: bigint): bigint | undefined => {

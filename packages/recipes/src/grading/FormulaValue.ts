@@ -17,7 +17,7 @@ export const approximate = (value: Complex.Complex): Value => ({ _tag: "Approxim
 /** The most bits of a numerator or denominator. The limit keeps evaluation fast. */
 const mostBits = 4096
 
-/** The largest argument of a factorial. Its factorial has about 3,000 bits. */
+/** The largest argument of a factorial. The factorial of 400 has about 3,000 bits. */
 const largestFactorial = 400
 
 const lengthOf = (value: bigint) => value.toString(16).length * 4
@@ -118,7 +118,9 @@ const apply = (name: FunctionName, value: Value): Value | undefined => {
   }
 }
 
-/** The value at a point. Undefined if it is not finite or has too many digits. */
+/**
+ * The value at a point. Undefined if a symbol has no value, a result is not finite or has too many bits, or a factorial is out of range.
+ */
 export const at = (formula: Formula, point: Point): Value | undefined => {
   switch (formula._tag) {
     case "Number":

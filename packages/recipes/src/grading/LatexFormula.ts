@@ -127,7 +127,7 @@ const binomial = (reading: Reading): Parsed => {
   return Formula.binary("/", factorial(above), ways)
 }
 
-/** The argument of a function. Without parentheses, it is the product that follows: `\sin 2x`. */
+/** The argument of a function. Without parentheses, it is the product that follows, up to the next macro: `\sin 2x`. */
 const functionArgument = (reading: Reading): Parsed => {
   if (peek(reading, "(", "{")) return atom(reading)
   let left = power(reading)

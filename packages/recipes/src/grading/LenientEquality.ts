@@ -3,7 +3,7 @@ import * as Option from "effect/Option"
 import * as FormulaEquality from "./FormulaEquality.ts"
 import * as LatexFormula from "./LatexFormula.ts"
 
-/** The most elements of lists that are compared as sets. */
+/** The most elements of lists that are compared as sets. Longer lists are never equal. */
 const mostElements = 50
 
 /** Splits a text at separators outside brackets. */
@@ -118,7 +118,7 @@ const isSameList = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): 
 
 const plusMinus = /\\pm(?![a-z])|±/
 
-/** Splits a list of answers at commas. `a ± b` becomes `a + b` and `a - b`. */
+/** Splits a list of answers at commas and at `and` or `or`. `a ± b` becomes `a + b` and `a - b`. */
 const listOf = (answer: string): ReadonlyArray<string> =>
   splitOutside(answer, comma).flatMap((part) =>
     plusMinus.test(part) ? [part.replace(plusMinus, "+"), part.replace(plusMinus, "-")] : [part.trim()]
@@ -160,7 +160,8 @@ const isSame = (left: string, right: string): boolean => {
 /**
  * Whether two answers have the same meaning. Values are equal in any notation: `2/4` and `1/2`, `2^{10}` and `1024`, `x+y+z` and `z+y+x`,
  * `5\%` and `0.05`. Sets and unbracketed lists are unordered. Tuples and intervals are ordered, and their brackets must match. `x=5` equals
- * `5`, and `x>5` equals `5<x`. One of two quantities may have a unit. Decimals are exact: `0.333` is not 1/3, and `3.14` is not π.
+ * `5`, and `x>5` equals `5<x`. One of two quantities may have a unit. Decimals are exact: `0.333` is not 1/3, and `3.14` is not π. An empty
+ * answer equals nothing.
  */
 export const equals = (answer: string, reference: string): boolean =>
   answer.trim() !== "" && isSame(cleaned(answer), cleaned(reference))

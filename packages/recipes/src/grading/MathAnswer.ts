@@ -26,7 +26,7 @@ const isSameForm = (candidate: string, reference: string) => {
 /** The longest answer that is compared as an expression. Longer answers are compared only as text. */
 const longest = 1000
 
-/** Which answers are right. */
+/** Which answers count as right. */
 export interface Options {
   /** Also accept answers with an equal value in another form, by `LenientEquality.equals`. Default: false. */
   readonly lenient?: boolean

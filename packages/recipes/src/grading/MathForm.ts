@@ -19,7 +19,7 @@ const withoutName = (answer: string) => {
   return value !== undefined && more.length === 0 && [...name].length <= 2 ? value : answer
 }
 
-/** `\sqrt3` is `\sqrt{3}`. */
+/** Adds braces to roots: `\sqrt3` becomes `\sqrt{3}`. */
 const braceRoots = (answer: string) => {
   const [before = "", ...roots] = answer.split("\\sqrt")
   return before + roots.map((root) => {

@@ -26,7 +26,7 @@ export interface WorkerOptions {
   readonly file?: URL
 }
 
-/** TypeScript sources need type stripping, and the condition that resolves other packages to their sources. */
+/** The thread's program and Node's options. The TypeScript program needs the condition that resolves other packages to their sources. */
 const entry = import.meta.url.endsWith(".ts")
   ? { file: "./gradingWorker.ts", execArgv: ["--conditions=@effect-rl/source"] }
   : { file: "./gradingWorker.js", execArgv: [] }

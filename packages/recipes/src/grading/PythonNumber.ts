@@ -6,7 +6,7 @@ const digits = "[0-9](?:_?[0-9])*"
 const finite = new RegExp(`^[+-]?(?:${digits}\\.?(?:${digits})?|\\.${digits})(?:[eE][+-]?${digits})?$`)
 const named = /^([+-]?)(inf|infinity|nan)$/i
 
-/** `float(text)`: allows white space around the number and `_` between digits, and reads `inf` and `nan`. */
+/** `float(text)`: allows white space around the number and `_` between digits, and reads `inf` and `nan`. None for any other text. */
 export const parse = (text: string): Option.Option<number> => {
   const number = PythonText.strip(text)
   if (finite.test(number)) return Option.some(Number(number.replaceAll("_", "")))
@@ -24,7 +24,7 @@ const round = (value: number) => {
   return below % 2 === 0 ? below : below + 1
 }
 
-/** The integer within 1e-7 of a finite value, with all its digits. */
+/** The integer within 1e-7 of a finite value, with all its digits; none if there is no such integer. */
 export const nearestInteger = (value: number): Option.Option<bigint> => {
   if (!Number.isFinite(value)) return Option.none()
   const whole = round(value)

@@ -66,7 +66,7 @@ const bare = (text: string) =>
 
 /**
  * Parses integers, decimals and fractions of them: `-3`, `1,234.50`, `.5`, `1/2`, `\frac{1}{2}`, `\frac12`. Dollar and percent signs and
- * white space are dropped. None for any other text, including units and expressions.
+ * white space are dropped. None for any other text, including units and expressions, and for more than 400 characters.
  *
  * @example
  * const sum = Option.map(Rational.parse("1/3"), (third) => Rational.toString(Rational.add(third, third))) // "2/3"
@@ -96,7 +96,7 @@ export const negate = ({ denominator, numerator }: Rational): Rational => ({ num
 export const multiply = (left: Rational, right: Rational): Rational =>
   lowest(left.numerator * right.numerator, left.denominator * right.denominator)
 
-/** Of a number other than 0. */
+/** The reciprocal of a number other than 0. */
 export const reciprocal = ({ denominator, numerator }: Rational): Rational =>
   numerator < 0n
     ? { numerator: -denominator, denominator: -numerator }
@@ -104,7 +104,7 @@ export const reciprocal = ({ denominator, numerator }: Rational): Rational =>
 
 const largestDouble = 2n ** 1023n
 
-/** The nearest double. If the numerator or denominator exceeds 2⁵³, within one unit in the last place. */
+/** The nearest double if neither term exceeds 2⁵³, otherwise an approximation. */
 export const toNumber = ({ denominator, numerator }: Rational): number => {
   const size = numerator < 0n ? -numerator : numerator
   if (size < largestDouble && denominator < largestDouble) return Number(numerator) / Number(denominator)
@@ -130,6 +130,6 @@ export const squareRoot = ({ denominator, numerator }: Rational): Rational | und
   return above === undefined || below === undefined ? undefined : { numerator: above, denominator: below }
 }
 
-/** `-3`, `7/2`. */
+/** The number as text, such as `-3` or `7/2`. */
 export const toString = ({ denominator, numerator }: Rational): string =>
   denominator === 1n ? String(numerator) : `${numerator}/${denominator}`

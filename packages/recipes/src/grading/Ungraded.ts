@@ -1,4 +1,4 @@
-/** Results of judging that failed for its own reason, such as a lost sandbox. They say nothing about the judged answer. */
+/** Handles judging that failed for a reason of its own, such as a lost sandbox, which says nothing about the judged answer. */
 import { Grader } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 

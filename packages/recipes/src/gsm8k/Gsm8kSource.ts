@@ -66,8 +66,8 @@ const fromFolder = Effect.fnUntraced(function*(folder: string) {
 })
 
 /**
- * Loads `train.jsonl` and, if present, `test.jsonl` from a folder, or the hub's files, or generated problems. Fails if a problem is in both
- * parts.
+ * Loads the hub's files for `hubName`, generated problems for `sample`, and otherwise `train.jsonl` and `test.jsonl` from a folder. Without
+ * `test.jsonl`, 200 training problems are held out. Fails if a problem is in both parts or a solution has no final answer.
  *
  * @example
  * const split = Gsm8kSource.load("data/gsm8k")

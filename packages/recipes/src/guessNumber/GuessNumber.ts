@@ -29,7 +29,7 @@ const settings = Schema.Struct({
   maxTurns: Setting.int({ default: 6, least: 1, unit: "guesses", help: "Guesses in one game; upstream's 10" })
 })
 
-/** Splits the numbers below `range`: nine tenths to train on, the rest held out. */
+/** Shuffles the numbers below `range` as the cookbook does: nine tenths to train on, the rest held out. */
 export const split = (range: number) => {
   const numbers = Array.from(PythonRandom.sample(0, range))
   const trained = Math.floor(0.9 * range)
@@ -52,7 +52,7 @@ export const group = (
   open: Effect.succeed({ makeEnv: () => Effect.sync(() => GuessNumberEnv.make(model, answer, size)) })
 })
 
-/** Halves what is left. */
+/** The reference answer to a prompt: the middle of the numbers that are still possible. */
 const answerTo = (range: number) => (prompt: string) => {
   const [lowest, highest] = GuessNumberEnv.leftOpen(prompt, range)
   return Option.some(`Guess: ${Math.floor((lowest + highest) / 2)}`)

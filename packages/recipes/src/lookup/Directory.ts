@@ -11,12 +11,12 @@ export type Directory = ReadonlyArray<Entry>
 const firstNames = ["Ada", "Ben", "Cara", "Dan", "Eve", "Finn", "Gina", "Hugo", "Ida", "Jack", "Kate", "Leo"]
 const lastNames = ["Bell", "Cook", "Dale", "Ford", "Gray", "Hill", "King", "Lane", "Moor", "Nash", "Reed", "West"]
 
-/** The parts of names. */
+/** All first and last names. */
 export const words = [...firstNames, ...lastNames]
 
 const names = firstNames.flatMap((first) => lastNames.map((last) => `${first} ${last}`))
 
-/** One of eight is held out. */
+/** Whether a name is held out. About one in eight is. */
 export const isHeldOut = (name: string) => Seed.derive(0, name) % 8 === 0
 
 export const trained = names.filter((name) => !isHeldOut(name))

@@ -45,7 +45,7 @@ const problems = (names: ReadonlyArray<string>, count: number, seed: number): Re
   }))
 }
 
-/** Searches for the whole name, then answers with the room that was found. */
+/** The reference answer to a prompt: a search for the whole name, or the room if the prompt contains it. */
 const answerTo = (prompt: string) => {
   const name = /Which room does (.+?) have\?/.exec(prompt)?.[1] ?? ""
   const room = prompt.split(`${name}: `)[1]?.match(/^\d+/)?.[0]

@@ -32,8 +32,8 @@ const searchIn = (directory: Directory.Directory, seed: number) =>
   })
 
 /**
- * An environment with up to three turns, each of which may search. A search finds at most three people. The reward is 1 if the last message
- * ends with the right number, else 0.
+ * An environment with up to three turns, each of which may search. A search finds at most three people. The reward is 1 if the last number
+ * in the last message is the room, else 0.
  *
  * @example
  * const env = yield* LookupEnv.make({ model, name: "Ada Bell", seed: 1 })

@@ -95,7 +95,7 @@ export const task = (model: ChatModel.ChatModel, settings: Omit<Settings, "data"
   })
 }
 
-/** Builds the task on the problems that `load` returns for the setting `data`. */
+/** Builds the task on the problems that `load` returns for the setting `data`. Fails if a problem leaves no room for an answer. */
 export const build = <E, R>(load: (from: string) => Effect.Effect<Split, E, R>) =>
   Effect.fnUntraced(function*(model: ChatModel.ChatModel, settings: Settings) {
     const { data, fewShot, maxTokens } = settings

@@ -11,7 +11,7 @@ export interface Options extends MathAnswer.Options {
   readonly model: Pick<ChatModel.ChatModel, "renderer">
   readonly problem: string
   readonly answer: string
-  /** Messages before the problem, such as the worked example `strawberry`. */
+  /** Messages before the problem, such as the worked example `strawberry`. Default: none. */
   readonly prefix?: ReadonlyArray<Message.Message>
 }
 

@@ -47,9 +47,9 @@ const fromFolder = Effect.fnUntraced(function*(folder: string) {
 })
 
 /**
- * Loads MATH, or generated problems. From the hub: both parts of MATH without the MATH-500 problems for training, and MATH-500 for
- * evaluation. From a folder: `train` without the problems of `test`, and `test`, as `.jsonl`, `.parquet` or `.csv` files with `problem` and
- * `solution`.
+ * Loads MATH, or generated problems for `sample`. From the hub: both parts of MATH without the MATH-500 problems for training, and MATH-500
+ * for evaluation. From a folder: `train` without the problems of `test`, and `test`, as `.jsonl`, `.parquet` or `.csv` files with `problem`
+ * and `solution`.
  *
  * @example
  * const split = MathSource.load("data/math")
@@ -72,16 +72,16 @@ const evaluatedOnMath500 = <Row>(set: MathSets.MathSet<Row>) =>
   }, Effect.catchTag("HubError", BoxedProblems.notDownloaded))
 
 /**
- * Loads DeepMath, or generated problems. From the hub: DeepMath without the MATH-500 problems for training, and MATH-500 for evaluation.
- * From a folder: `train` with `question` and `final_answer`, and `test` with `problem` and `solution`.
+ * Loads DeepMath, or generated problems for `sample`. From the hub: DeepMath without the MATH-500 problems for training, and MATH-500 for
+ * evaluation. From a folder: `train` with `question` and `final_answer`, and `test` with `problem` and `solution`.
  *
  * @see tinker-cookbook `DeepMathDataset`
  */
 export const deepMath = evaluatedOnMath500(MathSets.deepMath)
 
 /**
- * Loads POLARIS, or generated problems. From the hub: POLARIS without the MATH-500 problems for training, and MATH-500 for evaluation. From
- * a folder: `train` with `problem` and `answer`, and `test` with `problem` and `solution`.
+ * Loads POLARIS, or generated problems for `sample`. From the hub: POLARIS without the MATH-500 problems for training, and MATH-500 for
+ * evaluation. From a folder: `train` with `problem` and `answer`, and `test` with `problem` and `solution`.
  *
  * @see tinker-cookbook `PolarisDataset`
  */

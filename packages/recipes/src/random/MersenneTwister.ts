@@ -3,7 +3,7 @@
 const size = 624
 const shift = 397
 
-/** 32 bits per draw. */
+/** Draws an unsigned 32-bit integer at each call. */
 export type MersenneTwister = () => number
 
 const fromState = (state: Uint32Array): MersenneTwister => {

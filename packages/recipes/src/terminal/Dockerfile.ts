@@ -10,7 +10,7 @@ export interface Copy {
 
 export interface Dockerfile {
   readonly image: string
-  /** Absent if the working folder is the image's own. */
+  /** The working folder; absent if it is the image's own. */
   readonly workdir?: string
   readonly environment: Readonly<Record<string, string>>
   readonly copies: ReadonlyArray<Copy>
@@ -18,7 +18,7 @@ export interface Dockerfile {
 
 /** An instruction that only Docker can carry out. */
 export interface NeedsDocker {
-  /** Empty if there is no `FROM`. */
+  /** The base image; empty if no `FROM` precedes the instruction. */
   readonly image: string
   readonly instruction: string
 }
@@ -69,8 +69,8 @@ const extended = (file: Dockerfile, name: string, rest: string): Dockerfile | un
 }
 
 /**
- * Parses a Dockerfile with `FROM`, `WORKDIR`, `ENV` with constants and `COPY` of a single path. Fails with the first other instruction,
- * unless it has no effect on files and variables.
+ * Parses a Dockerfile with one `FROM`, `WORKDIR`, `ENV` with constants and `COPY` of a single path. Fails with the first other instruction,
+ * unless it has no effect on files and variables, and fails without a `FROM`.
  *
  * @example
  * const read = Dockerfile.parse("FROM debian:12-slim\nWORKDIR /app\nCOPY src .")

@@ -45,7 +45,7 @@ const mebibyte = 1024 * 1024
 /** Default memory of a task, in bytes. */
 const defaultMemory = 2048 * mebibyte
 
-/** The memory that the task requests, in bytes. */
+/** The memory that the task requests, in bytes. Default: 2 GiB. */
 export const memory = ({ environment: { memory, memory_mb } = {} }: HarborConfig): number => {
   if (memory_mb !== undefined) return Math.ceil(memory_mb) * mebibyte
   if (memory === undefined) return defaultMemory
@@ -55,4 +55,5 @@ export const memory = ({ environment: { memory, memory_mb } = {} }: HarborConfig
 /** Default time limit of the tests, in seconds. */
 const defaultTestSeconds = 600
 
+/** The time limit of the tests, in seconds. Default: 600. */
 export const testSeconds = ({ verifier }: HarborConfig): number => verifier?.timeout_sec ?? defaultTestSeconds

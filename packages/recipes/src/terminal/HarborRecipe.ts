@@ -20,7 +20,7 @@ export interface Options extends HarborTask.Options {
   readonly description?: string
   /** The folder that contains a folder for each task. */
   readonly tasks: string
-  /** The number of held-out tasks: those whose names have the lowest hashes. Default: a fifth. */
+  /** The number of held-out tasks: those whose names have the lowest hashes. Default: a fifth, rounded down. */
   readonly heldOut?: number
   /** The most turns of an episode. Default: 20. */
   readonly maxTurns?: number
@@ -100,7 +100,7 @@ const taskIn = (tasks: ReadonlyArray<ShellTask>, prompt: string) =>
     b.instruction.length - a.instruction.length
   )[0]
 
-/** Runs the task's reference solution, then says that it is done. */
+/** The reference answer to a prompt: a call of the task's solution, or `Done.` if the prompt contains the result of a call. */
 const answerTo = (tasks: ReadonlyArray<ShellTask>) => (prompt: string) => {
   const task = taskIn(tasks, prompt)
   if (task?.solution === undefined) return Option.none()

@@ -2,7 +2,7 @@
  * Tasks in Harbor's folder format: `task.toml`, `instruction.md`, `environment/`, `tests/test.sh` and `solution/solve.sh`.
  *
  * The local sandbox runs this machine's programs and no Docker images. A task that names an image can be read only if `images` contains the
- * image, which declares that this machine's programs are an acceptable replacement. Its Dockerfile may only copy files and set variables.
+ * image, which declares that this machine's programs are an acceptable replacement. The Dockerfile may only copy files and set variables.
  */
 import { SandboxFiles, SandboxSpec } from "@effect-rl/sandbox"
 import * as Effect from "effect/Effect"

@@ -5,7 +5,9 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
 export interface LeftFiles {
-  /** Paths relative to the root of the sandbox. Links, empty folders and files outside the root are left out. */
+  /**
+   * Paths relative to the sandbox's root. Left out are links, empty folders, unreadable files, and files in `tests`, `logs` and `solution`.
+   */
   readonly files: SandboxFiles.SandboxFiles
   /** Paths of the executable files. */
   readonly executable: ReadonlyArray<string>
@@ -65,6 +67,7 @@ const readable = (place: Sandbox.Handle, path: string) =>
 
 /**
  * Reads the files that an agent left in its sandbox. Files with the same content as one of the sandbox's original files are not read again.
+ * Fails with `LeftTooMuch` if more than 512 files or 32 MiB changed, or if the files cannot be listed.
  *
  * @example
  * const left = Effect.flatMap(Sandbox.Sandbox, (sandbox) => sandbox.open({ runtime: "shell", role: "agent" })).pipe(

@@ -21,7 +21,7 @@ import * as ShellTask from "./ShellTask.ts"
 export interface Options {
   readonly model: Pick<ChatModel.ChatModel, "renderer">
   readonly task: ShellTask.ShellTask
-  /** Default 20. */
+  /** The most turns of an episode. Default: 20. */
   readonly maxTurns?: number
   /** Time limit of each command on a machine that runs programs at full speed. Default: 30 seconds. */
   readonly commandTimeout?: Duration.Input
@@ -79,7 +79,7 @@ const until = (deadline: number) => <E>(tool: FunctionTool.FunctionTool<E>): Fun
   })
 })
 
-/** Runs a command. */
+/** The tool that runs a command in the task's folder. */
 const bash = (place: Sandbox.Handle, { workdir }: ShellTask.ShellTask) =>
   FunctionTool.make({
     name: "bash",

@@ -65,7 +65,7 @@ const Numeric = Schema.decodeUnknownOption(Schema.FiniteFromString)
 
 type Given = Pick<Judgement, "reward" | "parts">
 
-/** The reward in `reward.json`: the reward named `reward`, or the only one. */
+/** The reward in `reward.json`: the reward named `reward`, or the only one. None if there are several and none has this name. */
 const fromParts = (text: string): Option.Option<Given> =>
   Option.flatMap(Parts(text), (parts) => {
     const values = Object.values(parts)
@@ -154,8 +154,8 @@ const run = Effect.fnUntraced(function*(task: ShellTask.ShellTask, { executable,
 }, Effect.scoped)
 
 /**
- * Judges the files that an agent left. If the sandbox fails, judging is repeated once in a new sandbox; a second failure is an error, never
- * a verdict on the agent.
+ * Judges the files that an agent left. If the sandbox fails with a retryable error, judging is repeated once in a new sandbox. A sandbox
+ * failure is never a verdict on the agent.
  *
  * @example
  * const judged = (task: ShellTask.ShellTask) => ShellGrader.judge(task, { files: [], executable: [] })

@@ -4,7 +4,10 @@ import type * as Duration from "effect/Duration"
 
 /** The tests of a task. They run in a separate sandbox that the agent never sees. */
 export interface ShellTests {
-  /** Placed in `/tests`. `test.sh` runs in the task's folder and writes the reward to `/logs/verifier/reward.txt` or `reward.json`. */
+  /**
+   * The files placed in `/tests`. `test.sh` runs in the task's folder and writes the reward to `/logs/verifier/reward.txt` or
+   * `reward.json`.
+   */
   readonly files: SandboxFiles.SandboxFiles
   /** Environment variables in addition to those of the task. */
   readonly environment: Readonly<Record<string, string>>
@@ -16,19 +19,19 @@ export interface ShellTests {
 export interface ShellServer {
   /** Names the server in errors. */
   readonly name: string
-  /** Run in the task's folder. */
+  /** The command that starts the server in the task's folder. */
   readonly command: readonly [string, ...ReadonlyArray<string>]
 }
 
 /** A task in a terminal. */
 export interface ShellTask {
-  /** Unique within its dataset. */
+  /** The task's id, unique within its dataset. */
   readonly id: string
   /** The instruction as shown to the model. */
   readonly instruction: string
   /** The absolute path of the folder where commands start, such as `/app`. */
   readonly workdir: string
-  /** Files of that folder. */
+  /** The initial files of `workdir`. */
   readonly files: SandboxFiles.SandboxFiles
   /** Environment variables of every command. */
   readonly environment: Readonly<Record<string, string>>
