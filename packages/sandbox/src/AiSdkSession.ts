@@ -302,7 +302,7 @@ const graderHandle = (options: Options, use: Use): Handle => {
   }
 }
 
-/** The service. Sessions open when a sandbox opens, or for each program of a grader. */
+/** Makes the service. An agent's session opens with its sandbox, and a grader's session with each program. */
 export const make = (options: Options): Effect.Effect<Sandbox["Service"]> =>
   Effect.map(Semaphore.make(options.concurrency ?? defaultConcurrency), (turns) => {
     const { folders, isolation, network, provider, runtimes, sampledCode } = options

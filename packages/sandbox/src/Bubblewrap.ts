@@ -85,7 +85,7 @@ const locate = Effect.suspend(() => {
 
 const paths = ["/usr/local/bin", "/usr/bin", "/bin"]
 
-/** Node's own folder, which may lie outside `/usr`. */
+/** Mounts Node's executable, which may lie outside `/usr`, for programs that run in Node or reach a network. */
 const nodeMounts = (spec: SandboxSpec.Resolved): ReadonlyArray<string> =>
   spec.runtime === "node" || spec.network.length > 0
     ? ["--dir", "/runtime", "--ro-bind", process.execPath, ForwardScript.node]
@@ -165,7 +165,7 @@ interface Place {
 /** The interval at which the size of an agent's folder is measured while a program runs, in milliseconds. */
 const measureMillis = 250
 
-/** Ends a program that has written more than the disk limit to its sandbox's folder. */
+/** Ends a program while the files in its sandbox's folder take more than `most` bytes. Returns a function that stops watching. */
 const watchDisk = (folder: string, most: number, stop: BoundedProcess.Stop) => {
   const timer = setInterval(() => {
     void WorkFolder.size(folder).then((size) => size > most ? stop("disk") : undefined)
@@ -339,7 +339,7 @@ const probe = (open: Sandbox["Service"]["open"]) =>
     Effect.mapError(({ reason }) => fail("probe")(new Unavailable({ detail: `${reason.message.trim()}; ${advice}` })))
   )
 
-/** The service, after a test program has run in a sandbox. */
+/** Makes the service. Fails unless a test program runs in a sandbox. */
 export const make = Effect.fnUntraced(function*(
   options: Options = {}
 ): Effect.fn.Return<Sandbox["Service"], SandboxError, Scope> {

@@ -243,7 +243,7 @@ const ownerOf = (): string =>
 const advice = (image: string) =>
   `Docker is used where its command is installed, its daemon answers, and \`docker image inspect ${image}\` finds the image (docker pull ${image})`
 
-/** Runs a program as a test. */
+/** Runs a test program, because only a run shows whether the daemon responds and has the image. */
 const probe = (open: Sandbox["Service"]["open"], image: string) =>
   Effect.scoped(
     Effect.flatMap(
@@ -261,7 +261,7 @@ const probe = (open: Sandbox["Service"]["open"], image: string) =>
     )
   )
 
-/** The service, after a test program has run in a sandbox. */
+/** Makes the service. Fails unless a test program runs in a sandbox. */
 export const make = Effect.fnUntraced(function*(
   { concurrency = availableParallelism(), image = defaultImage, runtimes = ["python", "shell"] }: Options = {}
 ): Effect.fn.Return<Sandbox["Service"], SandboxError, Scope.Scope> {

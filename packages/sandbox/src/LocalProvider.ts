@@ -35,7 +35,7 @@ const attempt = (make: Effect.Effect<Sandbox["Service"], SandboxError, Scope.Sco
     return yield* make.pipe(Scope.provide(scope), Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))))
   })
 
-/** The first provider that works. */
+/** Makes the service of the first provider that works. Fails as `Unavailable` if none does. */
 export const make: Effect.Effect<Sandbox["Service"], SandboxError, Scope.Scope> = Effect.gen(function*() {
   const lacking: Array<string> = []
   for (const { make, provider } of candidates) {

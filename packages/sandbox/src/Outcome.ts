@@ -3,9 +3,9 @@ import * as Data from "effect/Data"
 
 /** What every outcome contains, however the program ended. */
 export interface Ended {
-  /** Cut at the limit on output. */
+  /** Standard output, cut at the limit on output. */
   readonly stdout: Uint8Array
-  /** Cut at the limit on output. */
+  /** Standard error, cut at the limit on output. */
   readonly stderr: Uint8Array
   /** How long the program ran, in milliseconds, without the wait for a permit. */
   readonly wallMillis: number

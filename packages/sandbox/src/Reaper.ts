@@ -6,7 +6,7 @@ import { readdirSync, readFileSync, rmSync, statSync } from "node:fs"
 import { join } from "node:path"
 import * as HostFolder from "./host/HostFolder.ts"
 
-/** What one pass removed. */
+/** The numbers of dead hosts and of their processes that one pass removed. */
 export interface Reaped {
   readonly hosts: number
   readonly processes: number

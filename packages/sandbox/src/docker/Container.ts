@@ -79,7 +79,7 @@ const mountFolders = (folders: Folders, spec: SandboxSpec.Resolved) =>
 const memoryFolder = (path: string, limits: SandboxLimits.Resolved, mode: string) =>
   `--tmpfs=${path}:rw,exec,nosuid,nodev,size=${sizeOf(limits)},mode=${mode},uid=${user},gid=${user}`
 
-/** Makes the image read-only, and removes all privileges and the network. The daemon does not keep outputs. */
+/** Arguments that make the image read-only and remove all privileges and the network. The daemon does not keep outputs. */
 const confined = (place: Place, name: string) => [
   "run",
   "--rm",
@@ -107,10 +107,13 @@ const bounds = (processes: number, memory: number) => [
   `--memory-swap=${memory}`
 ]
 
-/** A day. After that, nothing needs the sandbox of a host that was never reaped. */
+/** The lifetime of a keeper: one day, after which nothing needs the sandbox of a host that was never reaped. */
 const longestSeconds = 86_400
 
-/** The container that keeps the files of a sandbox. Files are read and written in it, but it never runs a model's programs. */
+/**
+ * The arguments that start the container that keeps the files of a sandbox. Files are read and written in it, but it never runs a model's
+ * programs.
+ */
 export const keeper = (place: Place, volumes: Volumes, limits: SandboxLimits.Resolved): ReadonlyArray<string> => [
   ...confined(place, volumes.root),
   "--detach",
@@ -121,7 +124,7 @@ export const keeper = (place: Place, volumes: Volumes, limits: SandboxLimits.Res
   String(longestSeconds)
 ]
 
-/** A command in the container that keeps the files. */
+/** The arguments that run a command in the container that keeps the files. */
 export const inKeeper = (name: string, command: ReadonlyArray<string>): ReadonlyArray<string> => [
   "exec",
   "--interactive",
@@ -158,7 +161,10 @@ export interface Program {
   readonly word: string
 }
 
-/** Runs one program. The container's memory limit covers the program and the files that it writes, because all of them are in memory. */
+/**
+ * The arguments that run one program. The container's memory limit covers the program and the files that it writes, because all of them are
+ * in memory.
+ */
 export const program = (
   place: Place,
   { folders, name, volumes, word }: Program,

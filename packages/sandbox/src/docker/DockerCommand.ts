@@ -21,7 +21,7 @@ export interface Answer {
 
 const timeout = 60_000
 
-/** The command could not be started, or did not answer in time. */
+/** The command could not be started, did not answer within one minute, or wrote too much. */
 export interface Failure {
   readonly _tag: "Failure"
   readonly detail: string
@@ -30,11 +30,11 @@ export interface Failure {
 export interface Options {
   readonly host: string
   readonly stdin?: Uint8Array
-  /** Limit on standard output in bytes. Exceeding it is a failure. */
+  /** Limit on standard output in bytes. Exceeding it is a failure. Default: 1 MiB. */
   readonly most?: number
 }
 
-/** Runs a command to its end. */
+/** Runs a command to its end. An exit code other than 0 is an answer, not a failure. */
 export const run = (
   args: ReadonlyArray<string>,
   { host, most = 1024 * 1024, stdin = new Uint8Array(0) }: Options

@@ -19,7 +19,10 @@ const leastPort = 1024
 
 const loopback = new Set(["127.0.0.1", "localhost"])
 
-/** Parses an address of this machine. Programs find its port on the loopback interface of their sandbox. */
+/**
+ * Parses an address of this machine. Fails for other hosts and for ports below 1024. Programs find the port on their sandbox's loopback
+ * interface.
+ */
 export const parse = (address: string): Effect.Effect<Address, Reason> => {
   const [, host, digits] = /^([^\s:]+):(\d{1,5})$/.exec(address) ?? []
   const port = Number(digits)

@@ -40,7 +40,7 @@ export const put = (root: string, path: string, bytes: Uint8Array, owner: Owner 
 
 const provision = (cause: unknown) => new Provision({ detail: String(cause) })
 
-/** A folder with the given files, removed when the scope closes. */
+/** Makes a folder with the given files, which is removed when the scope closes. Fails as `Provision`. */
 export const make = (path: string, files: SandboxFiles, owner: Owner | undefined) =>
   Effect.acquireRelease(
     Effect.try({
@@ -64,7 +64,7 @@ const outside = (path: string): Reason =>
 
 const isBelow = (root: string, file: string) => realpathSync(file).startsWith(realpathSync(root) + sep)
 
-/** Uses the path of a file, unless a link leads out of the root. */
+/** Uses the path of a file. Fails as `Denied` if a link leads out of the root. */
 const below = <A>(root: string, path: string, provider: string, operation: Operation, use: (file: string) => A) =>
   Effect.suspend((): Effect.Effect<A, SandboxError> => {
     const file = join(root, path)
@@ -78,7 +78,7 @@ const below = <A>(root: string, path: string, provider: string, operation: Opera
     )
   })
 
-/** Reads a file that untrusted programs may have written. Undefined if it does not exist. */
+/** Reads a file that untrusted programs may have written. Undefined if there is no such file or it is larger than `most` bytes. */
 export const read = (root: string, path: string, provider: string, most: number) =>
   below(root, path, provider, "read", (file) => {
     const found = statSync(file, { throwIfNoEntry: false })

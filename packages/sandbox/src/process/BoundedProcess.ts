@@ -24,7 +24,7 @@ export interface Options {
   /** Starts a new process group, which `kill` can address. */
   readonly detached?: boolean
   /**
-   * Standard input, which is closed after it. A `Conversation` instead takes over standard input and output when the program is about to
+   * The whole standard input. A `Conversation` instead takes over standard input and output when the program is about to
    * start; output and time are then not limited. An `Order` supplies the program and its input later.
    */
   readonly stdin: Uint8Array | Conversation | Order

@@ -6,7 +6,7 @@ export const gates = "/gates"
 /** The path of Node in a sandbox. */
 export const node = "/runtime/node"
 
-/** Processes and threads of the program. Slightly more than Node starts. */
+/** The number of processes and threads that the program may have, slightly more than Node starts. */
 export const processes = 16
 
 const fifo = "/tmp/.forwarding"

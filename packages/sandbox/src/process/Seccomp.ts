@@ -8,9 +8,9 @@
  */
 
 interface Machine {
-  /** `AUDIT_ARCH_*`. */
+  /** The kernel's number for the architecture, `AUDIT_ARCH_*`. */
   readonly audit: number
-  /** Calls from this number on belong to another ABI (x32). */
+  /** Calls from this number on belong to another ABI (x32), and are refused. */
   readonly foreign?: number
   readonly refused: Readonly<Record<string, number>>
 }
@@ -143,7 +143,7 @@ const instructions = ({ audit, foreign, refused }: Machine): ReadonlyArray<Instr
   ]
 }
 
-/** The filter in the format of `bwrap --seccomp`, for a processor as named by Node. Undefined if there is no filter for it. */
+/** The filter in the format of `bwrap --seccomp`, for a processor as named by Node. Undefined if there is no filter for the processor. */
 export const filter = (processor: string): Uint8Array | undefined => {
   const machine = machines[processor]
   if (machine === undefined) return undefined

@@ -10,7 +10,7 @@ export interface Options {
   readonly others: number
   /** Whether to limit the number of processes. For a user outside namespaces, the limit counts all of the user's processes. */
   readonly limitsProcesses: boolean
-  /** The program is not in the arguments, but is read as a line from descriptor 3, in the format of `line`. */
+  /** Whether the program is read from descriptor 3, as a line in the format of `line`, instead of from the arguments. */
   readonly isTold?: boolean
   /** A folder whose files are first copied to the working folder. */
   readonly given?: string
@@ -33,7 +33,7 @@ const memory = ({ limits, runtime }: Options) => {
   return runtime === "node" ? `ulimit -d ${kibibytes}` : `ulimit -v ${kibibytes}`
 }
 
-/** The command that limits processes. Shells use one of two option letters for it. */
+/** The command that limits processes. Shells name this limit `-u` or `-p`. */
 const processes = ({ limits, others, ports = [] }: Options) => {
   const most = limits.processes + others + (ports.length > 0 ? ForwardScript.processes : 0)
   return `{ ulimit -u ${most} 2>/dev/null || ulimit -p ${most}; }`

@@ -46,7 +46,7 @@ const server: Effect.Effect<{ readonly port: number; readonly connections: () =>
 const confinedPython = (body: Case.Body) =>
   Case.where((service) => Case.runsPython(service) && Case.isConfined(service), body)
 
-/** Programs reach nothing outside their sandbox. */
+/** The cases that check that programs reach nothing outside their sandbox. */
 export const cases: ReadonlyArray<Case.Case> = [
   Case.make(
     "confinement: a program neither reads nor changes files of this machine",

@@ -40,7 +40,7 @@ for _ in range(24):
   libc.shmdt(place)
 print('kept more')`
 
-/** Limits on time, memory, output, disk and processes; interruption; closing of a scope. */
+/** The cases on limits of time, memory, output, disk and processes, on interruption, and on closing a scope. */
 export const cases: ReadonlyArray<Case.Case> = [
   Case.make(
     "time: a busy program is killed at its limit, and what it printed is kept",

@@ -11,7 +11,7 @@ const planted = "EFFECT_RL_CONTRACT_SECRET"
 const isEqual = (left: Uint8Array | undefined, right: Uint8Array) =>
   left !== undefined && Buffer.compare(left, right) === 0
 
-/** Outcomes of programs that end by themselves, and the input they receive. */
+/** The cases on outcomes of programs that end by themselves, and on the input that programs receive. */
 export const cases: ReadonlyArray<Case.Case> = [
   Case.make(
     "outcome: both outputs and the exit code of a program are told apart",

@@ -28,7 +28,7 @@ const answer = (started: Started, ...lines: ReadonlyArray<string>) =>
 const firstLines = ({ stdout }: Started, count: number) =>
   Stream.runCollect(Stream.take(Stream.splitLines(Stream.decodeText(stdout)), count))
 
-/** Processes that run beside the programs of a sandbox. */
+/** The cases on processes that run beside the programs of a sandbox. */
 export const cases: ReadonlyArray<Case.Case> = [
   Case.make(
     "process: it answers over its streams, exits when its input ends, and says how",

@@ -19,7 +19,7 @@ export class Ended extends Error {
 }
 
 const clock = 0
-/** `subscription_clock_abstime`. */
+/** The flag `subscription_clock_abstime`, with which a timeout is an absolute time. */
 const absolute = 1
 
 const nanosPerMilli = 1_000_000n

@@ -25,10 +25,10 @@ export const stackPages = 512
 /** Calls through C after which Python raises `RecursionError`. Each call may use 8 KiB; the most measured was 4.2 KiB. */
 const mostCalls = 4000
 
-/** Magic number and version. */
+/** The number of bytes of a module's magic number and version. */
 const preamble = 8
 
-/** Unsigned LEB128. */
+/** The unsigned LEB128 encoding of a number. */
 const encoded = (value: number): ReadonlyArray<number> =>
   value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...encoded(value >>> 7)]
 
@@ -41,7 +41,7 @@ const decoded = (bytes: Uint8Array, at: number): { readonly value: number; reado
   }
 }
 
-/** Signed LEB128 encoding of a non-negative number. */
+/** The signed LEB128 encoding of a non-negative number. */
 const encodedSigned = (value: number): ReadonlyArray<number> =>
   value < 0x40 ? [value] : [(value & 0x7f) | 0x80, ...encodedSigned(value >>> 7)]
 

@@ -25,6 +25,6 @@ export const add = (outputs: SharedArrayBuffer, stream: Stream, bytes: Uint8Arra
   return taken.byteLength === bytes.byteLength
 }
 
-/** What was written so far. */
+/** A copy of the bytes written to a stream so far. */
 export const read = (outputs: SharedArrayBuffer, stream: Stream): Uint8Array =>
   new Uint8Array(bytesOf(outputs, stream).slice(0, Atomics.load(new Int32Array(outputs, 0, 2), indexOf(stream))))
