@@ -47,7 +47,7 @@ const fail = (flag: string, file: string) => (error: { readonly message: string 
   return new ConversationFileError({ flag, file, detail })
 }
 
-/** Reads the only conversation of a file, with its tools. */
+/** Reads the only conversation of a file, with its tools. Fails if the file has no conversation or several. */
 export const read = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const failed = fail("--messages", file)

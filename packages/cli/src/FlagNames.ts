@@ -43,6 +43,6 @@ const byOtherName: Readonly<Record<string, ReadonlyArray<string>>> = {
   url: ["base-url"]
 }
 
-/** The flag among `known` that a name stands for. Names have no leading dashes. */
+/** The likeliest flag among `known` that a name stands for; undefined if there is none. Names have no leading dashes. */
 export const meant = (name: string, known: ReadonlyArray<string>): string | undefined =>
   Object.hasOwn(byOtherName, name) ? byOtherName[name]?.find((flag) => known.includes(flag)) : undefined

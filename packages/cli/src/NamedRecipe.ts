@@ -17,7 +17,7 @@ export const find = Effect.fnUntraced(function*(name: string) {
   return OwnRecipe.isFile(name) ? yield* OwnRecipe.loadRecipe(name) : all.find((recipe) => recipe.name === name)
 })
 
-/** The model that the engine trains for a recipe by default. */
+/** The default model of a recipe that the engine can train; undefined for other recipes. */
 export const usualModel = Effect.fnUntraced(function*(recipe: NamedRecipe) {
   return recipe.onEngine === undefined ? (yield* recipe.configure({})).model : undefined
 })
@@ -39,7 +39,7 @@ export const given = Effect.fnUntraced(function*(name: Option.Option<string>) {
   return yield* new OwnRecipe.NoRecipe({ file: `--recipe ${name.value}`, detail })
 })
 
-/** The task of a recipe for a model. Invented problems replace data sets that would be downloaded. */
+/** The task of a recipe for a model. Generated problems replace data sets that would be downloaded. */
 export const task = Effect.fnUntraced(function*(recipe: NamedRecipe, model: string) {
   const configured = yield* recipe.configure({ ...recipe.sample, model })
   const built = configured.build(yield* ChatModel.resolve(model))

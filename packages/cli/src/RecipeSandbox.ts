@@ -13,7 +13,7 @@ const refusal = new SandboxError.SandboxError({
   })
 })
 
-/** Used for recipes that do not declare that they run code: no sandbox is looked for. */
+/** The sandbox of recipes that do not declare that they run code. Opening it fails, and no provider is tested. */
 const none = Layer.succeed(
   Sandbox.Sandbox,
   Sandbox.Sandbox.of({

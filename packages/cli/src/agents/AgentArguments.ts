@@ -1,6 +1,6 @@
 /** Command lines that give an agent's command instead of a recipe's name. */
 
-/** The recipe that starts an agent by its command. */
+/** The name of the recipe that starts an agent by its command. */
 export const recipe = "agent"
 
 const verbs = new Set(["train", "eval", "play"])

@@ -18,7 +18,7 @@ export class NoLauncher extends Schema.TaggedError<NoLauncher>()("NoLauncher", {
   }
 }
 
-/** Used for recipes that do not declare that they start programs: they need no launcher. */
+/** The launcher of recipes that do not declare that they start programs. Starting one fails. */
 const none = Layer.succeed(
   Launcher.Launcher,
   Launcher.Launcher.of({

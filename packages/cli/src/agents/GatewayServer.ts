@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer"
 import { createServer } from "node:http"
 import * as HttpListener from "../HttpListener.ts"
 
-/** Short, because an agent that has ended may leave idle connections open. */
+/** How long a stopping server waits for open connections: briefly, because agents that have ended may leave idle ones. */
 const gracefulShutdownTimeout = "1 second"
 
 /** Milliseconds that a connection may be idle before it is closed, so an agent can think between two requests. */

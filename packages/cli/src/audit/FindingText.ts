@@ -5,7 +5,7 @@ import * as RolloutId from "../rollouts/RolloutId.ts"
 import { commandName } from "../terminal/CommandName.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 
-/** Commands that show the suspected transcripts. */
+/** The command that shows the first suspected transcript; none if the finding concerns no group. */
 const links = (command: string, run: string, { group, members }: Audit.Finding): ReadonlyArray<string> =>
   group === undefined
     ? []

@@ -20,7 +20,9 @@ const suspicions = (findings: ReadonlyArray<Audit.Finding>) => {
   return found
 }
 
-/** Writes one line per suspected rollout with its conversation, reward, advantage and findings. Returns the number of lines. */
+/**
+ * Writes one line per suspected rollout with its conversation, reward, advantage and findings. Returns the number of suspected rollouts.
+ */
 export const write = Effect.fnUntraced(function*(
   run: RunStore.RunReader,
   findings: ReadonlyArray<Audit.Finding>,

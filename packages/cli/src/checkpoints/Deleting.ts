@@ -122,7 +122,7 @@ const ofRun = Effect.fnUntraced(function*(run: string, options: Options) {
   ).map(Listing.ofService)
 })
 
-/** Shows what would be deleted and asks for confirmation. */
+/** Shows what would be deleted and asks for confirmation. Fails in `json` mode and without a terminal. */
 const agrees = Effect.fnUntraced(function*(paths: ReadonlyArray<string>, shown: ReadonlyArray<string>, json: boolean) {
   const output = yield* Output
   const { canPrompt } = yield* TerminalCapabilities
@@ -155,7 +155,7 @@ const removeAll = <E, R>(paths: ReadonlyArray<string>, remove: (path: string) =>
     Effect.map((failures) => failures.flat())
   )
 
-/** Deletes the checkpoints after confirmation. */
+/** Deletes the checkpoints, after confirmation unless `yes` is set. */
 export const remove = Effect.fnUntraced(function*(options: Options) {
   const output = yield* Output
   const refused = check(options)

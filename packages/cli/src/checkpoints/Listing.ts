@@ -14,9 +14,9 @@ export interface Line {
   readonly at: number
   /** The checkpoint's size; undefined if it is unknown or the files are gone. */
   readonly bytes: number | undefined
-  /** Milliseconds since 1970; null if the checkpoint does not expire. */
+  /** When the checkpoint expires, in milliseconds since 1970; null if it does not. */
   readonly expiresAt: number | null
-  /** `public` if everyone may use the checkpoint, `gone` if its files no longer exist. */
+  /** `public` if everyone may use the checkpoint, `gone` if its files no longer exist, otherwise empty. */
   readonly state: "" | "public" | "gone"
 }
 
@@ -48,7 +48,7 @@ const cells = ({ at, bytes, expiresAt, kind, path, state }: Line) => [
   Untrusted.show(path)
 ]
 
-/** `1 checkpoint`, `2 checkpoints`. */
+/** A number of checkpoints as text: `1 checkpoint`, `2 checkpoints`. */
 export const checkpoints = (count: number): string => `${count} checkpoint${count === 1 ? "" : "s"}`
 
 export const table = (lines: ReadonlyArray<Line>) => Columns.aligned([headings, ...lines.map(cells)])

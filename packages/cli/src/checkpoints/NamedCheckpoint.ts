@@ -52,7 +52,7 @@ export interface NamedCheckpoint {
   readonly saved: Recorded.Saved
   /** The trained model; undefined if the run does not name it. */
   readonly model: string | undefined
-  /** The folder in which the engine keeps the run's checkpoints. */
+  /** The folder in which a local backend keeps the run's checkpoints. */
   readonly checkpoints: string
 }
 
@@ -72,7 +72,7 @@ const make = Effect.fnUntraced(function*(run: string, story: Story.Story, saved:
 /** The suffix of a name that selects one of a run's checkpoints. */
 const place = /^(.+)@(\d+|best)$/
 
-/** The run in a checkpoint name; undefined if the name has no `@`. */
+/** The run in a checkpoint name; undefined if the name does not end in `@` and a number or `best`. */
 export const runIn = (text: string) => place.exec(text)?.[1]
 
 /**
@@ -102,7 +102,7 @@ const ofBest = Effect.fnUntraced(function*(flag: string, run: string) {
   return yield* new NoCheckpoint({ flag, run: `${run}@best`, detail })
 })
 
-/** The newest checkpoint of a run, or the newest after the given iteration, counted from 1. */
+/** The newest checkpoint of a run, or the newest that was saved after exactly the given number of iterations. */
 const ofRun = Effect.fnUntraced(function*(flag: string, run: string, iteration: number | undefined) {
   const story = yield* read(run)
   const all = Story.checkpoints(story)

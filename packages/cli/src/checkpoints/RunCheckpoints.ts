@@ -1,4 +1,4 @@
-/** The checkpoints that the engine keeps in a run's folder. */
+/** The checkpoints of a run, with the files that local backends keep in the run's folder. */
 import { InvalidOption, RunStore } from "@effect-rl/core"
 import { Story, StoryReader } from "@effect-rl/core/records"
 import { FileFailure, RunDirectory } from "@effect-rl/files"
@@ -18,7 +18,7 @@ export const isRun = Effect.fnUntraced(function*(folder: string) {
 
 const saved = (run: string) => Effect.map(Effect.flatMap(RunDirectory.open(run), StoryReader.read), Story.checkpoints)
 
-/** The local folder of a checkpoint; undefined for a service's checkpoint. */
+/** The folder to which a checkpoint's address points, whether or not it exists. Undefined for an address of another form. */
 export const folderOf = Effect.fnUntraced(function*(run: string, address: string) {
   const path = yield* Path.Path
   const [, place] = /^(?:engine|torch|tinker):\/\/([\w./-]+)$/.exec(address) ?? []

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 /** Checkpoints per request. Services respond slowly but allow long pages. */
 const page = 1000
 
-/** One page of a run's checkpoints, and how many more the run has. */
+/** The checkpoints of a run, all of which the service lists in one response. */
 export const ofRun = Effect.fnUntraced(function*(run: string) {
   const rest = yield* RestClient.RestClient
   return { checkpoints: (yield* rest.listCheckpoints(run)).checkpoints, more: 0 }

@@ -19,7 +19,7 @@ export interface Result {
 
 type Tell<E, R> = (result: Result) => Effect.Effect<void, E, R>
 
-/** Short enough for any budget. */
+/** The most tokens that a check samples: few enough for any budget. */
 const maxTokens = 8
 
 const question = [Message.user("What is 2 + 3?")]

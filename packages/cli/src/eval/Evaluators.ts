@@ -35,7 +35,7 @@ export class NothingToMeasure extends Schema.TaggedError<NothingToMeasure>()("No
   }
 }
 
-/** Shows how many answers have been graded. */
+/** The questions, changed to show how many answers have been graded. */
 const counting = Effect.fnUntraced(function*(
   name: string,
   questions: ReadonlyArray<Benchmark.Question>,
@@ -110,7 +110,7 @@ const recipeOf = Effect.fnUntraced(function*(name: string) {
   return Option.isSome(Benchmarks.byName(name)) ? undefined : yield* NamedRecipe.find(name)
 })
 
-/** The model that the engine trains for a recipe by default. */
+/** The default model of a recipe that the engine can train; undefined for other recipes and for benchmarks. */
 export const usualModel = Effect.fnUntraced(function*(name: string) {
   const recipe = yield* recipeOf(name)
   return recipe === undefined ? undefined : yield* NamedRecipe.usualModel(recipe)

@@ -7,7 +7,7 @@ import * as NamedCheckpoint from "../checkpoints/NamedCheckpoint.ts"
 
 export interface Subject {
   readonly model: string
-  /** Undefined to use the model's own weights. */
+  /** The checkpoint's address; undefined for the model's own weights. */
   readonly checkpoint: string | undefined
   /** The folder in which the engine keeps checkpoints. */
   readonly checkpoints: string

@@ -22,7 +22,7 @@ export interface Flags {
   readonly save: Option.Option<string>
 }
 
-/** The recipe has fewer problems than the requested index. */
+/** The recipe has no problem with the requested index. */
 export class NoSuchProblem extends Schema.TaggedError<NoSuchProblem>()("NoSuchProblem", {
   recipe: Schema.String,
   problem: Schema.Int,
@@ -33,7 +33,7 @@ export class NoSuchProblem extends Schema.TaggedError<NoSuchProblem>()("NoSuchPr
   }
 }
 
-/** No recipe supports the model, so its conversation format is unknown. */
+/** The model is not registered, so its conversation format is unknown. */
 export class UnknownModel extends Schema.TaggedError<UnknownModel>()("UnknownModel", { model: Schema.String }) {
   override get message() {
     const names = ModelRegistry.models.map(({ name }) => name)

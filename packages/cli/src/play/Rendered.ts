@@ -23,7 +23,7 @@ const commonEnd = (left: string, right: string) => {
   return length
 }
 
-/** @param textOf the text of a prompt */
+/** Makes the renderer from another one. `textOf` returns the text of a prompt. */
 export const make = (
   renderer: Renderer.Renderer,
   textOf: (prompt: Effect.Success<ReturnType<Renderer.Renderer["generationPrompt"]>>) => string

@@ -51,7 +51,7 @@ export interface Line {
   readonly group: string
   readonly member: number
   readonly reward: number
-  /** Null if no update used the rollout. */
+  /** The rollout's advantage; null if no update used the rollout. */
   readonly advantage: number | null
   readonly turns: number
   readonly tokens: number

@@ -24,7 +24,10 @@ const values = Effect.fnUntraced(function*(setting: string, text: string) {
   return values
 })
 
-/** All combinations; the values of the last setting change fastest. Fails with the first swept setting that is also given by itself. */
+/**
+ * All combinations; the values of the last setting change fastest. Fails with the first swept setting that is `seed` or is also given by
+ * itself.
+ */
 export const of = Effect.fnUntraced(function*(
   over: Readonly<Record<string, string>>,
   given: Readonly<Record<string, unknown>>

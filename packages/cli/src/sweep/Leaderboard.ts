@@ -18,7 +18,10 @@ export interface Place {
   readonly seeds: number
   /** Mean over the seeds' mean scores; null if a run was not measured. */
   readonly score: number | null
-  /** Half of the 95 % interval of the score: over seeds, or over problems for a single seed. Null if there is only one value. */
+  /**
+   * Half of the 95 % interval of the score: over seeds, or over problems for a single seed. Null if there is only one value or the score is
+   * null.
+   */
   readonly half: number | null
 }
 

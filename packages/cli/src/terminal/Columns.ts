@@ -25,7 +25,7 @@ export interface Column<A> {
 
 const width = (lines: ReadonlyArray<string>) => Math.max(0, ...lines.map(widthOf))
 
-/** The table with as many columns as fit the terminal. */
+/** The table with as many columns as fit into `most` characters. Columns with rank 0 are kept even if they do not fit. */
 export const fitting = <A>(
   columns: ReadonlyArray<Column<A>>,
   rows: ReadonlyArray<A>,

@@ -36,7 +36,7 @@ export class Output extends Context.Service<Output, {
   ): Layer.Layer<Output, never, Terminal.Terminal | RunLog.RunLog> => Layer.effect(Output, make(options.json))
 }
 
-/** Used for terminals that do not report their width. */
+/** The width of a terminal that does not report its width. */
 const usualColumns = 80
 
 /** Erases this many lines, from the cursor's line upwards. */

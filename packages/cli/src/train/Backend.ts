@@ -61,7 +61,7 @@ const configured = Effect.fnUntraced(function*({ checkpoints, model, store, work
 const engine = (given: Options): Backend =>
   Layer.unwrap(Effect.map(configured(given), ({ Engine, options }) => Engine.layerOptions(options)))
 
-/** The model's share of the backend's memory; undefined if the backend computes elsewhere. */
+/** The model's share of the engine's memory; undefined for other backends. */
 export const memory = Effect.fnUntraced(function*(
   backend: Name,
   given: Options

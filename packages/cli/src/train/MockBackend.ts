@@ -29,7 +29,7 @@ const say = (prompt: string, answer: string) =>
 /** Which samples are answered correctly: those with an even seed, or all. */
 export type Right = "half" | "all"
 
-/** Only the last four digits of a seed are used. */
+/** Answers to unknown questions contain only the last four digits of the seed. */
 const seeds = 10_000
 
 /**

@@ -71,7 +71,7 @@ export const run = Effect.fn("PipelineRun.run")(function*<E, R>(
   const folder = yield* RunFolder.resolve({ ...flags, recipe: pipeline.name, seed })
   const shared = { ...flags, config: Option.none(), set: Option.none(), checkpoints: path.join(folder, "checkpoints") }
   const trained: Array<Trained> = []
-  /** A plan is made before any checkpoint exists. */
+  /** The checkpoint of an earlier stage. In a plan, no checkpoint exists yet, so the paths are placeholders. */
   const of = (stage: string): Pipeline.Checkpoint =>
     trained.find((other) => other.stage === stage)?.checkpoint ?? {
       statePath: `the weights of ${stage}`,

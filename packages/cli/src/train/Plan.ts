@@ -20,7 +20,7 @@ export interface Plan {
   readonly iterations: number
   /** Problems or examples per batch. */
   readonly groups: number
-  /** Use of one iteration, measured on the first batch, if no group is without a signal. */
+  /** Use of an iteration that samples one batch, measured on the first batch. */
   readonly iteration: Use
   /** The most batches that an iteration samples, if groups without a signal are replaced. */
   readonly batches: number

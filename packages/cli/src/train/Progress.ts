@@ -5,7 +5,7 @@ import { Statistics } from "@effect-rl/core/evaluation"
 export type Phase = "starting" | "evaluating" | "sampling" | "training" | "saving" | "done"
 
 export interface Progress {
-  /** Null if the run has no planned end. */
+  /** Number of planned iterations; null if the run has no planned end. */
   readonly iterations: number | null
   readonly startedAt: number
   readonly iteration: number

@@ -17,7 +17,7 @@ const bar = (share: number) => {
 const iterationNumber = (done: number, iterations: number | null) =>
   iterations === null ? String(done) : `${String(done).padStart(String(iterations).length)}/${iterations}`
 
-/** The run's elapsed time and estimated remaining time. */
+/** The run's elapsed time and, if it can be estimated, its remaining time. */
 export const times = (progress: Progress.Progress, now: number) => {
   const left = Progress.remaining(progress)
   const elapsed = `${Quantity.duration(now - progress.startedAt)} elapsed`
@@ -121,7 +121,7 @@ export const truncationAdvice = ({ metrics }: RunRecord.Updated, maxTokens: numb
     : undefined
 }
 
-/** An evaluation's results with their 95 % intervals, wrapped to the terminal's width. */
+/** An evaluation's results with their 95 % intervals, wrapped to 79 columns. */
 export const evaluated = (
   { evaluator, iteration, metrics, reward, score }: RunRecord.Evaluated,
   style: Style

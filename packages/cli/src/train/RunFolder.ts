@@ -12,11 +12,11 @@ export interface Naming {
   readonly logPath: Option.Option<string>
 }
 
-/** `<recipe>-<seed>`. Other backends than the engine are added to the name, because the mock's weights, for example, are not real. */
+/** `<recipe>-<seed>` with the engine, `<recipe>-<backend>-<seed>` with other backends: the mock's weights, for example, are not real. */
 const defaultName = ({ backend, recipe, seed }: Naming) =>
   [recipe, ...(backend === "engine" ? [] : [backend]), seed].join("-")
 
-/** The given folder, with `~` expanded, or else `runs/<recipe>-<seed>`. */
+/** The given folder, with `~` expanded, or else the default name under `runs`. */
 export const resolve = Effect.fnUntraced(function*(naming: Naming) {
   const path = yield* Path.Path
   if (Option.isNone(naming.logPath)) return path.join("runs", defaultName(naming))

@@ -1,4 +1,4 @@
-/** Settings for runs that download nothing: a short run on the embedded engine, or invented problems. */
+/** Settings for runs that download nothing: a short run on the embedded engine, or generated problems. */
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -10,7 +10,7 @@ const hasSmolLm2 = Effect.gen(function*() {
   return yield* Effect.orElseSucceed(fs.exists(yield* SmolLm2.file), () => false)
 })
 
-/** Replacements for the recipe's defaults: with the mock backend, and with the engine if no model is named. */
+/** Replacements for the recipe's defaults, with the mock backend, and with the engine if no model is named; otherwise none. */
 export const settings = Effect.fnUntraced(function*(
   { onEngine, sample = {} }: Pick<Recipe.Recipe, "onEngine" | "sample">,
   backend: Backend.Name,

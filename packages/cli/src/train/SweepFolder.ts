@@ -13,7 +13,7 @@ export const seed = Effect.fnUntraced(function*(folder: string, seed: number) {
 
 const seedOf = (name: string) => name.startsWith(prefix) ? Number(name.slice(prefix.length)) : NaN
 
-/** A sweep's runs in seed order. If the folder itself contains a run, only that run. */
+/** The folders of a sweep's runs in seed order, or the folder itself if it contains a run. Fails if it is neither. */
 export const seeds = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

@@ -85,8 +85,8 @@ const answer = Effect.fnUntraced(function*<E, R>(
 }, Effect.scoped)
 
 /**
- * Whether a problem rewards an answer correctly. A reference answer must be right and earn 1, or earn the promised reward. An empty answer
- * must be wrong, earn no positive reward, and earn less than the reference.
+ * Whether a problem rewards an answer correctly. A reference answer must be right and earn at least 1, or earn at least the reward that the
+ * recipe promises. An empty answer must be wrong, earn no positive reward, and earn less than the reference.
  */
 const isValid = (given: Given, promised: number | undefined) => ({ correct, reward }: Answered) => {
   if (given === "empty") return !correct && reward <= 0 && reward < (promised ?? 1)

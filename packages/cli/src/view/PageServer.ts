@@ -9,7 +9,7 @@ import { createServer } from "node:http"
 import { hostname } from "node:os"
 import * as HttpListener from "../HttpListener.ts"
 
-/** Short, because pages keep their record streams open. Cutting a stream loses nothing. */
+/** How long a stopping server waits for open connections. Pages keep record streams open, and cutting a stream loses nothing. */
 const gracefulShutdownTimeout = "100 millis"
 
 export const loopback = "127.0.0.1"

@@ -197,7 +197,7 @@ const head = (
 
 interface Diagnosed {
   readonly diagnosis: Diagnosis.Diagnosis
-  /** Undefined if the transcripts were not audited. */
+  /** The audit's findings; undefined if the transcripts were not audited. */
   readonly findings: ReadonlyArray<Audit.Finding> | undefined
 }
 
