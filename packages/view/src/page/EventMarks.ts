@@ -38,7 +38,7 @@ const ofFindings = ({ findings }: Findings): ReadonlyArray<Mark> => {
   }))
 }
 
-/** The events of a run in order. Audit findings are included if they are known. */
+/** The events of a run in the order of its records, followed by the audit findings if they are known. */
 export const of = ({ records }: Story.Story<null>, findings: Findings | undefined): ReadonlyArray<Mark> => {
   const marks: Array<Mark> = []
   let done = 0

@@ -24,7 +24,7 @@ const narrow: Series.Size = { width: 480, height: 260, left: 52, right: 18, top:
 /** The chart is as wide as the page. A phone gets a narrower chart whose labels are the same size. */
 export const size = (): Series.Size => matchMedia("(max-width: 860px)").matches ? narrow : wide
 
-/** Number of planned iterations while a run is in progress; 1 if it has ended. */
+/** Number of planned iterations while a run is in progress; 1 if it has ended or plans no number. */
 export const planned = ({ end, opened }: Story<null>): number => end === undefined ? opened?.iterations ?? 1 : 1
 
 /** Metric names of the newest iteration. */

@@ -14,7 +14,7 @@ import * as Zoom from "./Zoom.ts"
 export interface Curve {
   /** The CSS class that colours the curve. */
   readonly shade: string
-  /** Sorted by iteration. */
+  /** The curve's points, sorted by iteration. */
   readonly points: ReadonlyArray<Series.Point>
 }
 

@@ -27,7 +27,10 @@ export const rewardOf = ({ index, updated }: Iteration<null>): ReadonlyArray<Ser
   return [{ iteration: index + 1, value: reward.mean, low: reward.mean - error, high: reward.mean + error }]
 }
 
-/** The point of an evaluation's score. A score shares the reward's axis only if a right answer earns about 1. */
+/**
+ * The point of an evaluation: its score if a right answer earns about 1, so that the score fits the reward's axis, or else its mean reward.
+ * None if the evaluation has neither.
+ */
 export const scoreOf = ({ evaluated, iteration }: Evaluation<null>): ReadonlyArray<Series.Point> => {
   const { reward, score } = evaluated ?? {}
   const mean = reward?.mean ?? undefined

@@ -15,7 +15,7 @@ export interface RolloutRow {
   /** The stop reason; null if the member was dropped. */
   readonly stop: string | null
   readonly training: string
-  /** Iterations between the weights with which the rollout began and its update; null if it was not credited. */
+  /** Iterations between the weights with which the rollout began and its update; null if unknown or not credited. */
   readonly staleness: number | null
   /** The chosen measure. */
   readonly measure: number | null

@@ -17,7 +17,7 @@ const choice = ({ run }: { readonly run: string }, route: Route.Route): Choice =
   open: { at: "run", run }
 })
 
-/** Adds the run to the runs to compare, or removes it. */
+/** Adds the run to the runs to compare, of which the last four are kept, or removes it. */
 export const toggled = (route: Route.Route, run: string): Route.Route => {
   const marked = route.others ?? []
   const others = marked.includes(run) ? marked.filter((other) => other !== run) : [...marked, run]

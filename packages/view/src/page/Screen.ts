@@ -20,7 +20,7 @@ import * as Route from "./Route.ts"
 /** Search hits so far. */
 export interface Found {
   readonly hits: ReadonlyArray<Hit>
-  /** Undefined until the search is finished. */
+  /** The summary of the search; undefined until the search is finished. */
   readonly end: Searched | undefined
 }
 

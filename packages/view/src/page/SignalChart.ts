@@ -17,7 +17,7 @@ import { picture, svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 import * as Zoom from "./Zoom.ts"
 
-/** As wide as the curve above, whose axis it shares. */
+/** The chart's size. The chart is as wide as the curve above it, because both share an axis. */
 const sizeOf = (): Series.Size => ({ ...MetricChart.size(), height: 118, bottom: 8 })
 
 const upOf = ({ bottom, height, top }: Series.Size) => height - top - bottom

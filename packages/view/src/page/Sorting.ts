@@ -9,7 +9,7 @@ export interface Column<A> {
   /** The column's name in addresses. A leading minus there means descending order. */
   readonly key: string
   readonly title: string
-  /** Undefined if the table cannot be sorted by the column. */
+  /** The value by which rows are sorted; undefined if the table cannot be sorted by the column. */
   readonly value?: (row: A) => Value
   /** Whether the values are numbers, which are right-aligned. */
   readonly isNumber?: boolean

@@ -51,7 +51,7 @@ export const ago = (at: number, now: number): string => {
   return seconds < 5 ? "now" : `${Math.floor(seconds / size)} ${unit} ago`
 }
 
-/** `1 group`, `2 groups`. */
+/** A number with its noun, such as `1 group` or `2 groups`. */
 export const plural = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`
 
 /** An iteration's name, counted from 1; records count from 0. */

@@ -45,7 +45,7 @@ const numbersOf = ({ numbers }: Diagnosis.Diagnosis): Child =>
     h("strong", {}, numbers.after)
   )
 
-/** A link to the groups in which a rollout failed. */
+/** A link to the iteration in which a rollout failed; nothing unless the run failed at a known place. */
 const failedAt = (story: Story.Story<null>, { route }: Data): Child => {
   const where = story.end?._tag === "Failed" ? story.end.where : undefined
   if (where === undefined) return undefined

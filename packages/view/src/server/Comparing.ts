@@ -106,7 +106,9 @@ const attemptsOf = (recorded: Recorded, evaluator: string, iteration: number) =>
   }
 }
 
-/** The problems that the first runs of two methods answered differently, with both answers. */
+/**
+ * The problems on which the first runs of two methods had different mean rewards, with both answers: at most 50, largest difference first.
+ */
 const changedOf = Effect.fnUntraced(function*(
   [first]: ReadonlyArray<Recorded>,
   [other]: ReadonlyArray<Recorded>,

@@ -9,7 +9,7 @@ type Response = HttpServerResponse.HttpServerResponse
 
 type Done = (error: Error | null, bytes: Uint8Array) => void
 
-/** In order of preference. Both levels are chosen so that compression is faster than a remote reader's network. */
+/** The supported encodings, in order of preference. Both levels are chosen so that compression is faster than a remote reader's network. */
 const encodings: ReadonlyArray<readonly [name: string, compress: (bytes: Uint8Array, done: Done) => void]> = [
   ["zstd", (bytes, done) => zstdCompress(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 3 } }, done)],
   ["gzip", (bytes, done) => gzip(bytes, { level: 4 }, done)]

@@ -14,7 +14,7 @@ import * as TokenTexts from "./TokenTexts.ts"
 /** Decodes a model's tokens and parses its responses. */
 export interface Language extends ReadResponse.Rendering {
   readonly texts: TokenTexts.TokenTexts
-  /** Undefined if the model's tokenizer is not available. */
+  /** Decodes tokens; undefined if the model's tokenizer is not available. */
   readonly decode: Tokenizer.Tokenizer["decode"] | undefined
 }
 

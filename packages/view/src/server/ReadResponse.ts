@@ -43,7 +43,7 @@ const joined = (deltas: ReadonlyArray<ResponseStream.Delta>): ReadonlyArray<Entr
 /** Parses responses and renders prompts. */
 export interface Rendering {
   readonly reading: Reading
-  /** Undefined if the renderer is not available. */
+  /** Renders prompts; undefined if the renderer is not available. */
   readonly render: Renderer.Renderer["generationPrompt"] | undefined
 }
 

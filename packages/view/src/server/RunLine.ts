@@ -43,7 +43,7 @@ const mostPoints = 40
 /** Values below this are rounding errors of 0, for example in mean rewards of paired comparisons. */
 const nothing = 1e-12
 
-/** At most `mostPoints` values: the first, and others at equal distances, including the last. */
+/** The first value, and at most `mostPoints` values at equal distances up to the last. */
 const thinned = (values: ReadonlyArray<number>): ReadonlyArray<number | null> => {
   const each = Math.ceil(values.length / mostPoints)
   return values
@@ -90,7 +90,7 @@ export const linksOf = ({ opened, records }: Story.Story): Links => {
   }
 }
 
-/** Whether a checkpoint of the run has this address. Engine addresses are only compared within one folder. */
+/** Whether the address is that of a checkpoint of the run, or of a copy. Engine addresses are only compared within one folder. */
 export const hasMade = ({ made }: Links, place: string, isBeside: boolean): boolean =>
   made.has(place.slice(-digits)) || (made.has(place) && (isBeside || !place.startsWith("engine:")))
 

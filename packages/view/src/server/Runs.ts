@@ -36,8 +36,8 @@ const runsIn: (
 )
 
 /**
- * The run directories among the folders and two levels of subfolders, without duplicates. Run directories are not searched for further
- * runs.
+ * The run directories among the folders and two levels of subfolders, without duplicates. A run directory below the given folders is not
+ * searched for further runs.
  */
 export const find = Effect.fn("Runs.find")(function*(folders: ReadonlyArray<string>) {
   const found = yield* Effect.forEach(folders, (folder) => runsIn(folder, deepest))

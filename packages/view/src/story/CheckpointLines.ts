@@ -24,7 +24,7 @@ const measuredAt = (story: Story.Story<null>, iteration: number): ReadonlyArray<
     return reading === undefined ? [] : [{ evaluator, ...reading }]
   })
 
-/** The checkpoints, newest first. A path that was saved more than once appears only at its newest place. */
+/** The checkpoints, newest first. Of several checkpoints after the same number of iterations, only the newest is included. */
 export const of = (story: Story.Story<null>): ReadonlyArray<CheckpointLine> => {
   const newest = new Map(Story.checkpoints(story).map((saved) => [saved.iteration, saved]))
   return [...newest.values()].toReversed().map(({ at, expiresAt, iteration, kind, name }) => ({

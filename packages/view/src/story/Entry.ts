@@ -36,14 +36,14 @@ export interface RunLine {
   readonly held: { readonly value: number; readonly text: string } | null
   /** The main training measure: the reward, or else the loss, the margin, or the divergence from a teacher. */
   readonly measure: string
-  /** The measure by iteration, thinned to at most forty values. */
+  /** The measure by iteration, thinned to about forty values. */
   readonly curve: ReadonlyArray<number | null>
-  /** Equal for runs that differ only in their seeds. */
+  /** A hash of the run's identity without its seed, so it is equal for runs that differ only in their seeds. */
   readonly method: string
   /** The recipe, or the program if no recipe is recorded. */
   readonly recipe: string
   readonly tokens: number
-  /** Null if a model that the run used has no price. */
+  /** US dollars spent; null if a model that the run used has no price. */
   readonly dollars: number | null
   /** The run's verdict. Until the transcripts are audited, its level is `none` instead of `good`. */
   readonly verdict: Pick<Diagnosis.Diagnosis, "kind" | "level" | "sentence"> & { readonly isAudited: boolean }
@@ -131,7 +131,7 @@ export interface TurnView {
   /** The texts of prompt tokens and sampled tokens; null if the model's tokenizer is not available. */
   readonly promptPieces: ReadonlyArray<Piece> | null
   readonly pieces: ReadonlyArray<Piece> | null
-  /** Null if the model's tokenizer or renderer is not available. */
+  /** The response's parts; null if the model's tokenizer or renderer is not available. */
   readonly said: ReadonlyArray<SaidPart> | null
   readonly logprobs: ReadonlyArray<number | null>
   readonly stopReason: string
@@ -182,7 +182,7 @@ export interface Hit {
   readonly key: string
   readonly member: number
   readonly turn: number
-  /** The name under which the environment logged the text. */
+  /** The name under which the environment logged the text, or `prompt` or `response` if the text was found in tokens. */
   readonly name: string
   readonly before: string
   readonly match: string
@@ -192,7 +192,7 @@ export interface Hit {
 /** The summary at the end of a search. */
 export interface Searched {
   readonly groups: number
-  /** Whether there are more hits than are shown. */
+  /** Whether there may be more hits, because the search stopped early or some groups' transcripts are not available. */
   readonly isCut: boolean
   /** Number of groups whose payload is lost or damaged, and the error of the first. */
   readonly unread: number
@@ -248,7 +248,7 @@ export interface ComparedScore {
   readonly equal: number
   /** Number of problems after which an anytime-valid test distinguishes the runs; null if it cannot. */
   readonly decidedAfter: number | null
-  /** The problems that the methods' first runs answered differently, largest change first; at most 50. */
+  /** The problems on which the methods' first runs had different mean rewards, largest difference first; at most 50. */
   readonly changed: ReadonlyArray<ChangedProblem>
 }
 
@@ -267,7 +267,7 @@ export interface ComparedAnswer {
   readonly sequence: number
   readonly iteration: number
   readonly mean: number
-  /** Null if the transcript cannot be read. */
+  /** The first attempt's answer; null if the transcript cannot be read. */
   readonly answer: string | null
 }
 
@@ -296,7 +296,7 @@ export interface FieldDifference {
 export interface ComparedRecords {
   readonly run: string
   readonly configuration: ReadonlyArray<FieldDifference>
-  /** Null if one run's records are a prefix of the other's. */
+  /** The first record that differs; null if one run's records are a prefix of the other's. */
   readonly divergence: {
     readonly record: string
     readonly iteration: number

@@ -12,7 +12,7 @@ export interface MetricSeries {
   readonly name: string
   /** The series' heading: the prefix of its name. */
   readonly section: string
-  /** In run order, without values that are not numbers. */
+  /** The points in run order. Values that are not finite numbers have no point. */
   readonly points: ReadonlyArray<Point>
 }
 
@@ -135,7 +135,7 @@ export const before = (points: ReadonlyArray<Point>, x: number): Point | undefin
   return points[low - 1]
 }
 
-/** At most `most` of the points, including the first and the last. */
+/** At most `most` points at equal distances from the first on, and the last point. */
 export const thinned = <P extends Point>(points: ReadonlyArray<P>, most: number): ReadonlyArray<P> => {
   const each = Math.ceil(points.length / most)
   return points.filter((_, at) => at % each === 0 || at === points.length - 1)
@@ -150,7 +150,10 @@ export interface Mean extends Point {
 /** Maximum number of points of a mean over seeds. */
 const mostMeans = 400
 
-/** The mean of the seeds' latest values at each position at which a seed has a point. Seeds without a value yet are excluded. */
+/**
+ * The mean of the seeds' latest values at each position at which a seed has a point. Seeds that have no value yet or ended before the
+ * position are excluded.
+ */
 export const meanOf = (seeds: ReadonlyArray<ReadonlyArray<Point>>): ReadonlyArray<Mean> => {
   const [only, ...others] = seeds
   if (only === undefined) return []

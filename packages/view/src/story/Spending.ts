@@ -13,7 +13,7 @@ type Spent = Entry.Updated["spent"]
 export interface Account {
   /** The setting that limits the quantity. */
   readonly cap: "max_tokens_total" | "max_dollars" | "max_minutes" | "max_judge_calls"
-  /** Undefined if unknown, for example dollars without prices. */
+  /** The amount so far; undefined if unknown, for example dollars without prices. */
   readonly spent: number | undefined
   /**
    * The forecast for the whole run at its current rate; undefined before the first iteration is done, or if the run's length is unknown.
@@ -67,7 +67,7 @@ export interface Purpose {
   readonly prefilled: number
   readonly sampled: number
   readonly trained: number
-  /** Undefined if dollars are unknown. */
+  /** US dollars; undefined if they are unknown, and always for `judges`. */
   readonly dollars: number | undefined
 }
 

@@ -28,7 +28,7 @@ export interface Timeline {
   readonly lanes: Readonly<Record<LaneName, ReadonlyArray<Span>>>
   /** The number of groups in progress at the start of each of many equal intervals. */
   readonly inFlight: ReadonlyArray<number>
-  /** Undefined if the run did not time its members' turns. */
+  /** How members waited for each service; undefined if the run did not time its members' turns. */
   readonly waiting: Readonly<Record<Wait, Waiting>> | undefined
   /** Each lane's share of the time; simultaneous lanes get equal parts. The rest is time between them. */
   readonly shares: Readonly<Record<LaneName, number>>
@@ -38,7 +38,9 @@ export interface Timeline {
 
 const lastOf = (groups: ReadonlyArray<Entry.Group>) => groups.reduce((last, { at }) => Math.max(last, at), 0)
 
-/** From the start of the iteration's first group to the end of its last: asynchronous training records `sampling` repeatedly. */
+/**
+ * An iteration's sampling span, from the start of its first group to the end of its last. Groups may start before the iteration's record.
+ */
 const samplingOf = ({ groups, index, sampling }: Story.Iteration<null>): ReadonlyArray<Span> => {
   if (sampling === undefined || groups.length === 0) return []
   const from = groups.reduce((first, { at, milliseconds }) => Math.min(first, at - milliseconds), sampling.at)
