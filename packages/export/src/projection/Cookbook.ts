@@ -103,7 +103,7 @@ const timing = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   })
 }
 
-/** Files for these tools that every run directory already has. */
+/** The cookbook's files that a run directory already contains. */
 const kept = ["config.json", "metrics.jsonl", "checkpoints.jsonl"]
 
 const copy = Effect.fnUntraced(
@@ -123,9 +123,9 @@ const copy = Effect.fnUntraced(
 )
 
 /**
- * Writes a run directory as tinker-cookbook does. Besides `config.json`, `metrics.jsonl` and `checkpoints.jsonl`, it has the times of each
- * iteration, and for each iteration and evaluation rollout summaries and a logtree of the conversations. The path may be the run directory
- * itself.
+ * Writes a run directory as tinker-cookbook does. Besides `config.json`, `metrics.jsonl` and `checkpoints.jsonl`, it contains the times of
+ * each iteration, and for each iteration and evaluation rollout summaries and a logtree of the conversations. The path may be the run
+ * directory itself.
  *
  * @example
  * Cookbook.write(reader, "cookbook", { language: tokenizer })

@@ -1,6 +1,6 @@
 /**
- * The periods of a group and its parts, in milliseconds since 1970. A part without recorded times gets its group's period. A group that is
- * reused after a resume has zero length.
+ * The periods of a group and its parts, in milliseconds since 1970. A member without recorded times gets its group's period. A group that
+ * is reused after a resume has zero length.
  */
 import type { RunRecord } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
@@ -24,7 +24,7 @@ export const group = ({ at, milliseconds, recalled }: RunRecord.GroupRolledOut):
 
 const lasting = (start: number, milliseconds: number): Period => ({ start, end: start + milliseconds })
 
-/** A member's turns; undefined if they were not timed. */
+/** The periods of a member's turns; undefined if the turns were not timed or the group is reused. */
 export const turns = (
   { recalled }: RunRecord.GroupRolledOut,
   { transitions }: Trajectory.Trajectory
@@ -42,7 +42,7 @@ export const turns = (
   )
 }
 
-/** A member's period, from its first prompt to the environment's last response. */
+/** A member's period, from its first prompt to the environment's last response; the group's period if the turns have none. */
 export const member = (record: RunRecord.GroupRolledOut, trajectory: Trajectory.Trajectory): Period => {
   const timed = turns(record, trajectory) ?? []
   const [first, last] = [timed[0], timed.at(-1)]
@@ -51,7 +51,7 @@ export const member = (record: RunRecord.GroupRolledOut, trajectory: Trajectory.
     : { start: first.sampling.start, end: last.environment.end }
 }
 
-/** The period in which the group's rewards were computed, after all members ended. */
+/** The period in which the group's rewards were computed, after all members ended. Its length is 0 if it was not timed. */
 export const grading = (record: RunRecord.GroupRolledOut, result: GroupResult.GroupResult): Period => {
   const time = GroupResult.isSkipped(result) || record.recalled !== undefined ? undefined : result.grading
   return time === undefined ? lasting(record.at, 0) : lasting(time.began, time.milliseconds)

@@ -89,7 +89,7 @@ const memberSpans =
     ]
   }
 
-/** The spans inside a group. */
+/** The spans inside a group; empty if the group's record has no transcripts. */
 export const inside = Effect.fnUntraced(function*(
   run: RunStore.RunReader,
   record: RunRecord.GroupRolledOut,

@@ -87,7 +87,7 @@ export const make = (url: string, headers: Readonly<Record<string, string>> = {}
   })
 })
 
-/** Appends the requests to a file as JSON lines, for a collector's `otlpjsonfile` receiver. */
+/** Appends the run's spans to a file as OTLP requests in JSON lines, for a collector's `otlpjsonfile` receiver. */
 export const file = (path: string): Sink<FileSink.Files> => ({
   name,
   open: Effect.fnUntraced(function*(reader) {

@@ -96,7 +96,7 @@ const instants = (record: RunRecord.RunRecord): ReadonlyArray<Event> => {
   }
 }
 
-/** The members' turns, if they were timed. */
+/** The spans inside a record's group; empty for other records, and if the group was not timed or is reused. */
 const insideOf = (run: RunStore.RunReader, record: RunRecord.RunRecord, model: string) =>
   record._tag !== "GroupRolledOut" || record.times === undefined || record.recalled !== undefined
     ? Effect.succeed([])
