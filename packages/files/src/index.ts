@@ -15,7 +15,7 @@ export * as HuggingFace from "./tokenizer/HuggingFace.ts"
 export * as HuggingFaceTokenizer from "./tokenizer/HuggingFaceTokenizer.ts"
 /** Decodes tokens to text as they arrive. */
 export * as IncrementalDecoder from "./tokenizer/IncrementalDecoder.ts"
-/** Vocabularies in tiktoken format, as Kimi publishes its own: one line per token, with its bytes in base64 and its rank. */
+/** Vocabularies in tiktoken format, such as those of Kimi models: one line per token with its bytes in base64 and its rank. */
 export * as RankFile from "./tokenizer/RankFile.ts"
 
 /** Downloads files of Hugging Face repositories into the cache that Hugging Face's own libraries use. */

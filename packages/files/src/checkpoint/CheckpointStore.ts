@@ -1,6 +1,6 @@
 /**
- * Stores a backend's checkpoints. `<scheme>://<model id>/<kind>/<name>` is a folder under one root, and the root can be moved. A server
- * shows its clients the same checkpoint as `tinker://…`; `find` accepts that form too.
+ * Stores a backend's checkpoints. The path `<scheme>://<model id>/<kind>/<name>` stands for a folder under one root, which can be moved.
+ * Servers show their clients checkpoint paths with the scheme `tinker` instead; `find` accepts both schemes.
  */
 import { TinkerError } from "@effect-rl/core"
 import type { TrainingClient } from "@effect-rl/core/backend"
@@ -16,11 +16,14 @@ export type Kind = "weights" | "sampler_weights"
 
 /** The checkpoints of one backend. */
 export interface CheckpointStore {
-  /** Reserves an unused model id by creating its folder. When the scope closes, the folder is removed if it is empty. */
+  /**
+   * Reserves an unused model id, `<name>-<number>` with the last part of the base model's name, by creating the id's folder. When the scope
+   * closes, the folder is removed if it is empty.
+   */
   readonly claim: (baseModel: string) => Effect.Effect<string, TinkerError.Unavailable, Scope.Scope>
   /**
-   * Writes a complete checkpoint or none, and replaces a checkpoint with the same name. `write` fills the given folder and returns its
-   * digest.
+   * Writes a complete checkpoint or none, and replaces a checkpoint with the same name. `write` fills the given folder and returns the
+   * checkpoint's digest. Fails with `Rejected` if `checkName` refuses the name.
    */
   readonly save: (
     modelId: string,
@@ -28,7 +31,7 @@ export interface CheckpointStore {
     name: string,
     write: (folder: string) => Effect.Effect<string, TinkerError.Reason>
   ) => Effect.Effect<TrainingClient.Checkpoint, TinkerError.Reason>
-  /** The folder of an existing checkpoint. Fails with `NotFound`, which lists available paths, if there is none. */
+  /** The folder of an existing checkpoint. If there is none, fails with `NotFound`, which lists up to `mostListed` available paths. */
   readonly find: (path: string) => Effect.Effect<string, TinkerError.NotFound | TinkerError.Unavailable>
 }
 
@@ -40,21 +43,21 @@ export const checkpointPath = /^([a-z]+):\/\/([^/]+)\/(weights|sampler_weights)\
 /** Maximum number of available names that a `NotFound` error lists. */
 export const mostListed = 20
 
-/** The last part of a model's name, with characters replaced that a folder name cannot have. */
+/** The last part of a model's name, with `-` for each character that folder names cannot have; `model` if that part is empty. */
 export const slug = (baseModel: string) => baseModel.split(/[/\\]/).at(-1)?.replace(/[^A-Za-z0-9._-]/g, "-") || "model"
 
-/** The folder of a checkpoint that is being written, and of one that is being replaced. Neither is a valid checkpoint name. */
+/** Folder names for a new checkpoint while it is written and for the old one while it is replaced. Neither is a valid checkpoint name. */
 const partial = (name: string) => `.${name}.partial`
 const replaced = (name: string) => `.${name}.replaced`
 
-/** One more than the largest number in use after `prefix`. */
+/** The number after the largest number that a name `<prefix>-<number>` has; 1 if there is no such name. */
 const firstFree = (names: ReadonlyArray<string>, prefix: string) =>
   names.reduce((next, name) => {
     const number = name.startsWith(`${prefix}-`) ? Number(name.slice(prefix.length + 1)) : NaN
     return Number.isSafeInteger(number) ? Math.max(next, number + 1) : next
   }, 1)
 
-/** Where checkpoints are kept. */
+/** The root folder of a store, with the services that access it. */
 interface Place {
   readonly fs: FileSystem.FileSystem
   readonly join: Path.Path["join"]
@@ -104,7 +107,7 @@ const replace = Effect.fnUntraced(function*({ fs, join }: Place, parent: string,
   yield* fs.remove(old, { recursive: true, force: true })
 }, Effect.uninterruptible)
 
-/** Fails if the name cannot be a folder name. */
+/** Fails if a checkpoint's name does not match `segment`. */
 export const checkName = (name: string): Effect.Effect<void, TinkerError.Rejected> =>
   segment.test(name)
     ? Effect.void

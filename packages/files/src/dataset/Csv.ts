@@ -37,7 +37,7 @@ const plain = (text: string, start: number): Field => {
   return { value: text.slice(start, end), end }
 }
 
-/** The fields of a line; undefined for a quotation mark inside an unquoted field. */
+/** The fields of a line; undefined if a quotation mark is misplaced or has no closing mark. */
 const fieldsOf = (text: string): ReadonlyArray<string> | undefined => {
   const fields: Array<string> = []
   for (let start = 0;; start++) {
@@ -110,7 +110,7 @@ const distinct = (file: string, { number, text }: Line, names: ReadonlyArray<str
   return Effect.fail(new RowError.RowError({ file, row: number, detail, text: text.slice(0, 200) }))
 }
 
-/** A row's values by column name. */
+/** A row's values by column name. Fails if the row has more or fewer fields than there are columns. */
 const named = (file: string, names: ReadonlyArray<string>, fields: ReadonlyArray<string>, line: Line) =>
   fields.length === names.length
     ? Effect.succeed(Object.fromEntries(names.map((name, index) => [name, fields[index] ?? ""])))
@@ -124,7 +124,8 @@ const named = (file: string, names: ReadonlyArray<string>, fields: ReadonlyArray
     )
 
 /**
- * Rows in file order, as objects with string values. The file's first line gives the keys.
+ * Decodes each row with `schema`, in file order. A row is an object of strings, and the file's first line gives its keys. Blank lines are
+ * skipped. Fails if two columns have the same name.
  *
  * @example
  * const problems = Csv.rows("sums.csv", Schema.Struct({ question: Schema.String, answer: Schema.String }))

@@ -6,10 +6,10 @@ import * as Stream from "effect/Stream"
 import * as FileFailure from "../file/FileFailure.ts"
 import * as RowError from "./RowError.ts"
 
-/** Maximum characters per line; a file with a longer line is refused. */
+/** Maximum characters per line. Reading fails at a longer line. */
 const longestLine = 64 * 2 ** 20
 
-/** Fails for a line that is too long before all of it is in memory. */
+/** Fails for a line longer than `longestLine` before the whole line is in memory. */
 const checkLines = (file: string) =>
   Stream.mapAccumEffect(() => 0, (open: number, text: string) => {
     const first = text.indexOf("\n")
@@ -22,7 +22,8 @@ const checkLines = (file: string) =>
   })
 
 /**
- * Rows in file order, with one line in memory at a time. Blank lines are skipped.
+ * Decodes each line's JSON with `schema`, in file order. The file is read in pieces, so it can be larger than memory. Blank lines are
+ * skipped. Fails at a line of more than 67,108,864 characters, even if `broken` is `"skip"`.
  *
  * @example
  * const problems = Jsonl.rows("sums.jsonl", Schema.Struct({ question: Schema.String, answer: Schema.String }))

@@ -64,7 +64,7 @@ interface Plan {
   /** The row ranges of the row groups. Each row group is read into memory as a whole. */
   readonly ranges: ReadonlyArray<{ readonly rowStart: number; readonly rowEnd: number }>
   readonly columns: ReadonlyArray<string>
-  /** A column with an unsupported compression. */
+  /** The first column with an unsupported compression codec, if there is one. */
   readonly foreign: { readonly path: string; readonly codec: string } | undefined
 }
 
@@ -125,7 +125,7 @@ const asText = (row: unknown) =>
   JSON.stringify(row, (_, value: unknown) => typeof value === "bigint" ? String(value) : value)
 
 /**
- * Rows in file order, with one row group in memory at a time. 64-bit integers are returned as `bigint`.
+ * Decodes each row with `schema`, in file order, with one row group in memory at a time. The schema receives 64-bit integers as `bigint`.
  *
  * @example
  * const problems = Parquet.rows("sums.parquet", Schema.Struct({ question: Schema.String, answer: Schema.String }))

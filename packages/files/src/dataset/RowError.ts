@@ -14,9 +14,9 @@ export class RowError extends Schema.TaggedError<RowError>()("RowError", {
   file: Schema.String,
   /** Number of the row, from 1: the line in JSON Lines and CSV, the row in Parquet. Absent if the error concerns the whole file. */
   row: Schema.optionalKey(Schema.Int),
-  /** The expected value, and the value found instead. */
+  /** What is wrong and, in most cases, what was expected. */
   detail: Schema.String,
-  /** The offending text, at most 200 characters. */
+  /** The row's text, cut to 200 characters. Absent if the error concerns the whole file. */
   text: Schema.optionalKey(Schema.String)
 }) {
   override get message() {
@@ -28,8 +28,8 @@ export class RowError extends Schema.TaggedError<RowError>()("RowError", {
 /** Options for reading rows. */
 export interface Options {
   /**
-   * What happens to a row that does not match the schema: `"fail"`, the default, ends the stream with an error; `"skip"` logs and omits the
-   * row.
+   * What happens to a row that does not match the schema or is malformed, such as invalid JSON: `"fail"`, the default, ends the stream with
+   * an error; `"skip"` logs and omits the row.
    */
   readonly broken?: "fail" | "skip"
 }
@@ -53,7 +53,7 @@ const leftOut = () => {
   }
 }
 
-/** Decodes numbered rows. `options.broken` decides about rows that do not match the schema. */
+/** Decodes numbered rows. If `decode` fails for a row, `options.broken` decides whether the stream fails or the row is skipped. */
 export const decodeRows =
   <I, A, R2>(decode: (row: I, number: number) => Effect.Effect<A, RowError, R2>, options: Options = {}) =>
   <E, R>(rows: Stream.Stream<readonly [row: I, number: number], E, R>): Stream.Stream<A, E | RowError, R | R2> => {

@@ -8,7 +8,8 @@ import * as Parquet from "./Parquet.ts"
 import * as RowError from "./RowError.ts"
 
 /**
- * Rows of a file. Its extension selects the format: `.jsonl`, `.parquet` or `.csv`.
+ * Decodes each row of a file with `schema`. The file's extension selects the format: `.jsonl`, `.parquet` or `.csv`. Fails for any other
+ * extension.
  *
  * @example
  * const problems = Rows.fromFile("sums.parquet", Schema.Struct({ question: Schema.String }), { broken: "skip" })

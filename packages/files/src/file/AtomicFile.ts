@@ -5,7 +5,8 @@ import * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
 
 /**
- * Writes and syncs a temporary file, then renames it. On failure the temporary file is removed and an existing file stays unchanged.
+ * Writes and syncs a temporary file, then renames it. Creates missing parent folders. On failure, the temporary file is removed and an
+ * existing file stays unchanged.
  *
  * @example
  * AtomicFile.write("report.txt", Stream.make("reward 0.9\n").pipe(Stream.encodeText))

@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 
 const codeOf = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.String }))
 
-/** Advice for the operating system's error code; undefined for other codes. */
+/** The message for an error code of the operating system; undefined for a code without a message of its own. */
 const byCode = (file: string, code: string): string | undefined => {
   switch (code) {
     case "ENOSPC":
@@ -36,7 +36,7 @@ const byReason = (file: string, error: PlatformError): string => {
 }
 
 /**
- * A message that names the failure and, if one is known, its remedy.
+ * A message that describes the failure and, if possible, how to fix it. `file` is the file's name in the message.
  *
  * @example
  * const text = FileSystem.FileSystem.use((fs) => fs.readFileString("model.json")).pipe(

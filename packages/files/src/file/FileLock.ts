@@ -130,7 +130,7 @@ const acquire = (lock: string, mine: Mine) =>
     )
   )
 
-/** Removes the lock, unless it belongs to another store because a user deleted it in the meantime. */
+/** Removes the lock, unless another store holds it because a user deleted this store's lock. */
 const release = Effect.fnUntraced(function*(lock: string, mine: Mine) {
   const fs = yield* FileSystem.FileSystem
   const claim = yield* readClaim(lock)
@@ -138,7 +138,8 @@ const release = Effect.fnUntraced(function*(lock: string, mine: Mine) {
 }, Effect.ignore({ log: true }))
 
 /**
- * Holds the lock until the scope closes. A lock of a killed process is taken over. `what` names the protected resource in errors.
+ * Creates the file `lock` and holds it until the scope closes. If the file belongs to a process of this host that has ended, the lock is
+ * taken over. Fails with `FileLockError` if the lock is held, even by this process. `what` names the protected resource in errors.
  *
  * @example
  * const alone = Effect.scoped(Effect.andThen(FileLock.hold("runs/sums/lock", "run directory"), Effect.never))
@@ -150,7 +151,7 @@ export const hold = Effect.fnUntraced(function*(lock: string, what: string) {
   yield* Effect.acquireRelease(acquire(lock, mine), () => release(lock, mine))
 })
 
-/** Whether a process holds the lock. A process on another host is assumed to be alive. */
+/** Whether a process holds the lock. A process on another host is assumed to be alive. False if the lock cannot be read. */
 export const isHeld = Effect.fnUntraced(function*(lock: string) {
   const last = (yield* claims(lock)).at(-1)
   return last !== undefined && !(yield* isAbandoned(last))

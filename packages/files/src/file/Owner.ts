@@ -7,12 +7,12 @@ import { hostname } from "node:os"
 export const Owner = Schema.Struct({
   pid: Schema.Int,
   host: Schema.String,
-  /** The start time that the system reports, which distinguishes the process from a later one with the same id. */
+  /** The start time that Linux reports, which distinguishes the process from a later one with the same id; empty on other systems. */
   started: Schema.String
 })
 export interface Owner extends Schema.Schema.Type<typeof Owner> {}
 
-/** A process's boot id and start time on Linux; empty on other systems. */
+/** The boot id and a process's start time on Linux; empty on other systems or if the process does not exist. */
 const startOf = Effect.fnUntraced(function*(pid: number) {
   const fs = yield* FileSystem.FileSystem
   const boot = yield* fs.readFileString("/proc/sys/kernel/random/boot_id")
@@ -28,7 +28,7 @@ export const self = Effect.gen(function*() {
   return owner
 })
 
-/** Whether a process exists: signal 0 can be sent to it, or permission is refused, which also proves that it exists. */
+/** Whether a process exists. Signal 0 can then be sent to it, or permission is refused, which also proves that the process exists. */
 const isAlive = (pid: number) =>
   Effect.try({
     try: () => process.kill(pid, 0),
@@ -37,7 +37,7 @@ const isAlive = (pid: number) =>
     Effect.catch((cause) => Effect.succeed(cause._tag === "Some" && cause.value.code === "EPERM"))
   )
 
-/** Whether a process has certainly ended; false if that is unknown, as for a process on another host. */
+/** Whether a process is known to have ended; false if this cannot be determined, as for a process on another host. */
 export const isGone = Effect.fnUntraced(function*(owner: Owner) {
   if (owner.host !== hostname()) return false
   if (!(yield* isAlive(owner.pid))) return true

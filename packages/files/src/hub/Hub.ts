@@ -99,14 +99,18 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * Reads files from the Hub through its local cache. Environment variables configure it: `HF_TOKEN`, `HF_ENDPOINT`, `HF_HUB_OFFLINE`, and
- * `HF_HUB_CACHE`, `HF_HOME` or `XDG_CACHE_HOME` for the cache folder.
+ * Reads files from the Hub through a local cache. Environment variables configure it: `HF_TOKEN`, `HF_ENDPOINT` (default
+ * `https://huggingface.co`) and `HF_HUB_OFFLINE` (default false). The cache folder is `HF_HUB_CACHE`, `$HF_HOME/hub`,
+ * `$XDG_CACHE_HOME/huggingface/hub` or `~/.cache/huggingface/hub`; the first variable that is set applies.
  *
  * @example
  * const file = Hub.Hub.use((hub) => hub.file(Repository.dataset("openai/gsm8k"), "main/test-00000-of-00001.parquet"))
  */
 export class Hub extends Context.Service<Hub, {
-  /** The commit of a revision. It is requested once and recorded; later calls return the recorded commit. */
+  /**
+   * The commit of a revision. For a branch or tag, the commit is requested once and recorded in the cache; later calls return the recorded
+   * commit.
+   */
   readonly commit: (repository: Repository.Repository) => Effect.Effect<string, HubError>
   /** The local path of a repository file. A file that is not cached is downloaded and verified first. */
   readonly file: (repository: Repository.Repository, name: string) => Effect.Effect<string, HubError>

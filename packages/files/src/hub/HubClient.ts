@@ -68,7 +68,7 @@ export const commit = Effect.fnUntraced(function*(access: Access, { name, revisi
   })
 }, Effect.scoped)
 
-/** Large files are identified by the SHA-256 of their content, other files by their git hash. */
+/** The hash to compute and its expected value: SHA-256 for files in Git LFS, git's SHA-1 for other files. */
 const hasherOf = (info: PathInfo) => {
   if (info.lfs !== undefined) return { hash: createHash("sha256"), expected: info.lfs.oid }
   return { hash: createHash("sha1").update(`blob ${info.size}\0`), expected: info.oid }

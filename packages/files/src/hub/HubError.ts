@@ -14,10 +14,10 @@ export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", { detai
 /** The repository is private or gated, or the token is invalid. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", { detail: Schema.String }) {}
 
-/** The file is not cached, and the Hub cannot be reached or `HF_HUB_OFFLINE` is set. */
+/** The file or revision is not cached, and the Hub cannot be reached or `HF_HUB_OFFLINE` is set. */
 export class Offline extends Schema.TaggedError<Offline>()("Offline", { detail: Schema.String }) {}
 
-/** The Hub answered with an error status. */
+/** The Hub answered with an error status that no other reason covers, or without a valid commit. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { detail: Schema.String }) {}
 
 /** The transfer broke off, or the received bytes differ from what the Hub announced. */
@@ -29,8 +29,9 @@ export class CacheFailed extends Schema.TaggedError<CacheFailed>()("CacheFailed"
 export const HubReason = Schema.Union([NotFound, Unauthorized, Offline, Unavailable, Corrupt, CacheFailed])
 export type HubReason = typeof HubReason.Type
 
+/** A file or commit cannot be read from the Hub or its cache. */
 export class HubError extends Schema.TaggedError<HubError>()("HubError", {
-  /** The repository's name, or the path of one of its files. */
+  /** The repository's name and revision, such as `Qwen/Qwen3-8B@main`, followed by the file's path if the error concerns a file. */
   resource: Schema.String,
   reason: HubReason
 }) {
@@ -38,6 +39,7 @@ export class HubError extends Schema.TaggedError<HubError>()("HubError", {
     return `${this.resource}: ${this.reason.detail}`
   }
 
+  /** Whether another attempt may succeed: true for `Unavailable` and `Corrupt`. */
   get isRetryable() {
     return this.reason._tag === "Unavailable" || this.reason._tag === "Corrupt"
   }

@@ -1,5 +1,5 @@
 /**
- * CRC-32 checksums of a run's files, as eight hexadecimal digits, which detect corruption before the data are used.
+ * CRC-32 checksums of a run's files, written as eight hexadecimal digits. They detect corruption before the data are used.
  * A record's line ends with the checksum of everything before it in the file except earlier checksums. The checksum thus covers the line's
  * position as well: lines that were swapped, repeated or copied from another file fail the check.
  */
@@ -10,7 +10,7 @@ const hexadecimal = (sum: number) => sum.toString(16).padStart(8, "0")
 /** The checksum of a payload. */
 export const of = (payload: string | Uint8Array): string => hexadecimal(crc32(payload))
 
-/** The sum of no lines. */
+/** The checksum before the first line. */
 export const start = hexadecimal(0)
 
 const ending = /^,"sum":"([0-9a-f]{8})"\}$/

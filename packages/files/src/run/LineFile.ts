@@ -39,7 +39,7 @@ export const readBytes = (
 ): Effect.Effect<Uint8Array, PlatformError> =>
   Effect.map(handle.readAlloc(length, { position: BigInt(offset) }), Option.getOrElse(() => noBytes))
 
-/** The number of bytes up to and including the last line end. A crash cut off whatever follows. */
+/** The number of bytes up to and including the last line end. The bytes after it are an incomplete line, left by a crash. */
 const completeBytes = Effect.fnUntraced(function*(handle: FileSystem.File) {
   let end = sizeOf(yield* handle.stat)
   while (end > 0) {
@@ -57,7 +57,7 @@ export interface Lines {
   readonly end: number
 }
 
-/** Reads some of the complete lines from `offset` on; none if no complete line follows. */
+/** Reads complete lines from `offset` on: at least one line if a complete line follows, but not necessarily all of them. */
 export const readLines = Effect.fnUntraced(function*(handle: FileSystem.File, offset: number) {
   const written = sizeOf(yield* handle.stat) - offset
   for (let length = chunkBytes; written > 0; length *= 2) {
@@ -89,7 +89,7 @@ export const appender = Effect.fnUntraced(
     const handle = yield* fs.open(file, { flag: "a+" })
     const encoder = new TextEncoder()
     const end = yield* Ref.make(yield* completeBytes(handle))
-    // True while the file may have bytes beyond `end`. If truncating failed, it is repeated before the next write.
+    // True while the file may have bytes beyond `end`. A truncation that failed is repeated before the next write.
     const isTorn = yield* Ref.make(sizeOf(yield* handle.stat) > (yield* Ref.get(end)))
     const cut = Effect.gen(function*() {
       if (!(yield* Ref.get(isTorn))) return

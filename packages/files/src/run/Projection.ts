@@ -6,7 +6,7 @@ import * as Predicate from "effect/Predicate"
 import * as LineFile from "./LineFile.ts"
 import * as RunFolder from "./RunFolder.ts"
 
-/** The fields that tinker-cookbook's tools look for in `config.json`, under its own names. */
+/** The fields that tinker-cookbook's tools look for in `config.json`, under the cookbook's names. */
 const cookbookNames = ({ identity }: RunRecord.Opened) => ({
   model_name: identity["model"],
   renderer_name: identity["renderer"],
@@ -23,7 +23,7 @@ export const config = (opened: RunRecord.Opened): string => {
   return `${JSON.stringify(content, null, 2)}\n`
 }
 
-/** A line of `metrics.jsonl`. `step` is the iteration, even if there is a metric named `step`. */
+/** A line of `metrics.jsonl`; undefined for a record without metrics. `step` is the iteration, even if a metric is named `step`. */
 export const metrics = (record: RunRecord.RunRecord): string | undefined => {
   if (record._tag !== "Updated" && record._tag !== "Evaluated") return undefined
   const named = Object.entries(record.metrics).filter(([name]) => name !== "step" && name !== "segment")
@@ -31,7 +31,8 @@ export const metrics = (record: RunRecord.RunRecord): string | undefined => {
 }
 
 /**
- * A line of `checkpoints.jsonl`. `batch` is the number of finished iterations, which is the next iteration's index.
+ * A line of `checkpoints.jsonl`; undefined for a record of another kind. `batch` is the number of finished iterations, which is the next
+ * iteration's index.
  *
  * @see tinker-cookbook `CheckpointRecord`
  */

@@ -10,11 +10,11 @@ import * as RunFolder from "./RunFolder.ts"
 
 /** A position in the file, which advances while reading. */
 export interface Cursor extends RecordLines.Place {
-  /** Bytes before it. */
+  /** The number of bytes before the position. */
   offset: number
 }
 
-/** The start of a file. Its lines have checksums if `isSummed`; otherwise the first line decides. */
+/** The start of a file. If `isSummed`, its lines must have checksums; otherwise the first line decides whether they do. */
 export const begin = (run: string, file: string, isSummed: boolean): Cursor => ({
   ...RecordLines.start(run, file),
   offset: 0,

@@ -26,7 +26,7 @@ const hasTag = Schema.is(Schema.Struct({ _tag: Schema.String }))
 
 const kinds = Object.keys(RunRecord.guards)
 
-/** Describes an invalid record. For an unknown kind, which may come from a later version, it reports the kind instead of missing fields. */
+/** Describes an invalid record. For an unknown kind, which may come from a later version, names the kind instead of missing fields. */
 const describe = (value: unknown, message: string) =>
   hasTag(value) && !kinds.includes(value._tag)
     ? `its _tag is ${JSON.stringify(value._tag.slice(0, 40))}, expected one of ${kinds.join(", ")}`
@@ -47,7 +47,7 @@ export interface Place {
   readonly file: string
   /** The number of preceding lines, which is the next record's sequence number. */
   index: number
-  /** The sum of those lines. */
+  /** The checksum of the preceding lines. */
   sum: string
   /** Whether lines have checksums; undefined until the first line decides. */
   isSummed: boolean | undefined
@@ -115,7 +115,10 @@ const pass = (cursor: Place, line: string) => {
   cursor.sum = Checksum.read(line) ?? cursor.sum
 }
 
-/** Decodes the next lines. Skips lines whose sequence number is not above `after`, without checking them. */
+/**
+ * Decodes the next lines and advances the position. Skips lines whose sequence number is not above `after`, without checking them. Fails
+ * with `RunError` at a line that is damaged or out of place.
+ */
 export const decodeLines = Effect.fnUntraced(function*(cursor: Place, lines: ReadonlyArray<string>, after: number) {
   const records: Array<RunRecord.RunRecord> = []
   for (const line of lines) {

@@ -56,8 +56,8 @@ interface State {
 }
 
 /**
- * Appends a record: first its payload, then the record, then the lines for other tools. If the record cannot be written, the append fails
- * and leaves nothing but an unused payload.
+ * Checks a run's existing records and opens its files for appending. An append writes a record's payload, then the record, then the lines
+ * for other tools. If the record cannot be written, the append fails and leaves nothing but an unused payload.
  */
 const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder, found: RunFolder.Found) {
   const { payloads: payloadsFile, records: recordsFile, run } = folder
@@ -162,15 +162,15 @@ const make = Effect.fnUntraced(function*(run: string) {
 
 /**
  * The run in a directory, which is created if necessary. This process is its only writer until the scope closes. Opening removes an
- * incomplete last line and rebuilds the files for other tools. It fails if any other line is damaged or out of place, if the directory has
- * another format, or if its records are lost.
+ * incomplete last line and rebuilds the files for other tools. Opening fails if another process is writing the run, if a complete line is
+ * damaged or out of place, if the run was written in another format version, or if its records are lost.
  */
 export const layer = (run: string): Layer.Layer<RunStore.RunStore, RunStore.RunError, Files> =>
   Layer.effect(RunStore.RunStore, make(run))
 
 const pollInterval = "100 millis"
 
-/** Emits a file's size repeatedly; undefined if it cannot be determined, in which case reading the file reports the cause. */
+/** Emits a file's size every 100 ms; undefined if the size cannot be determined, in which case reading the file reports the cause. */
 const sizes = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const size = Effect.orElseSucceed(Effect.map(fs.stat(file), LineFile.sizeOf), () => undefined)
@@ -191,7 +191,8 @@ const find = Effect.fnUntraced(
 )
 
 /**
- * Opens the run in a directory for reading, without changing anything. Another process may be writing the run.
+ * Opens the run in a directory for reading, without changing anything. Another process may be writing the run; `follow` looks for new
+ * records every 100 ms. Fails if the directory holds no run or a run in a format version that cannot be read.
  *
  * @example
  * const rewards = RunDirectory.open("runs/first").pipe(
@@ -206,7 +207,7 @@ export const open = Effect.fn("RunDirectory.open")(function*(run: string) {
   return yield* reader(folder, isSummed, whereSizeDiffers(yield* sizes(folder.records)))
 })
 
-/** Batches that are buffered for a slow follower, which reads missed records from the file instead. */
+/** The number of batches that are buffered for a slow follower. The follower reads records that it missed from the file. */
 const mostBatches = 16
 
 /**
@@ -267,14 +268,14 @@ export const openShared = Effect.fn("RunDirectory.openShared")(function*(run: st
 export const isHeld: (run: string) => Effect.Effect<boolean, never, Files> = (run) =>
   Effect.flatMap(lockOf(run), FileLock.isHeld)
 
-/** Whether a copy's newest record differs from the original's record with the same number. */
+/** Whether a copy's newest record differs in time or kind from the original's record with the same number, or that record is missing. */
 const isAnother = (copied: RunRecord.RunRecord, original: RunRecord.RunRecord | undefined) =>
   original === undefined || original.at !== copied.at || original._tag !== copied._tag
 
 /**
  * Copies a run that is stored elsewhere into a directory, so that other commands can read it. Fails if another process writes the directory,
  * or if it holds another run. The stream adds first the records that the directory lacks, then each new record as it is written; it emits
- * the added records and never ends. This process is the directory's only writer until the scope closes.
+ * the added records and ends only if `original.follow` ends. This process is the directory's only writer until the scope closes.
  *
  * @example
  * const copied = RunDatabase.open("sums").pipe(

@@ -1,4 +1,4 @@
-/** The paths in a run directory, and checks of whether this version can read it. */
+/** The paths in a run directory, and checks that this release can read or resume the run. */
 import { RunStore } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -9,7 +9,10 @@ import * as Schema from "effect/Schema"
 import * as FileFailure from "../file/FileFailure.ts"
 import * as LineFile from "./LineFile.ts"
 
-/** The version of the run directory format that this release writes. Groups have separate fields for origin, task, scores and messages. */
+/**
+ * The version of the run directory format that this release writes. In version 4, groups have separate fields for origin, task, scores and
+ * messages.
+ */
 export const format = 4
 
 /** The first version in which records and payloads have checksums. */
@@ -59,7 +62,7 @@ const bytesIn = Effect.fnUntraced(function*(file: string) {
   return (yield* fs.exists(file)) ? LineFile.sizeOf(yield* fs.stat(file)) : 0
 })
 
-/** The version in `config.json`. None if the file is missing or broken, since it can be rebuilt from the records. */
+/** The version in `config.json`. None if the file is missing or broken, which is no error since it can be rebuilt from the records. */
 const formatOf = Effect.fnUntraced(function*({ config }: RunFolder) {
   const fs = yield* FileSystem.FileSystem
   if (!(yield* fs.exists(config))) return Option.none<number>()
@@ -79,7 +82,7 @@ export interface Found {
   readonly hasRecords: boolean
   /** Whether `config.json` implies that records have checksums. If not, the records decide. */
   readonly isSummed: boolean
-  /** The version in `config.json` if it is older than the current one. */
+  /** The version in `config.json` if it is older than the current one; otherwise undefined. */
   readonly earlier: number | undefined
 }
 
@@ -106,7 +109,7 @@ export const check = Effect.fnUntraced(function*(folder: RunFolder) {
 
 /**
  * Fails if a run cannot be resumed. Records without checksums might have changed on disk, and earlier versions store groups without
- * everything that a resumed run compares. Whether there are checksums is read from the records.
+ * everything that a resumed run compares. `isSummed` is whether the records have checksums; undefined if there are no records.
  */
 export const resumable = (
   { run }: RunFolder,

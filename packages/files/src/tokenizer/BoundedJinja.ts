@@ -17,7 +17,7 @@ const elementsOf = (value: unknown): ReadonlyArray<unknown> => {
   return value instanceof Map ? [...value.values()] : []
 }
 
-/** The size of an interpreter value. Counting stops once it exceeds `left`. */
+/** The size of an interpreter value in units of work. Counting stops once the size exceeds `left`. */
 const sizeOf = (wrapped: unknown, reach: Reach, left: number): number => {
   if (reach === "none" || !Predicate.hasProperty(wrapped, "value")) return 0
   const { value } = wrapped
@@ -61,7 +61,7 @@ const budget = () => {
 }
 
 /**
- * Renders a template. Throws if it needs more work than any conversation does, even one with ten thousand messages. The count is the same
+ * Renders a template. Throws if rendering exceeds the work limit, which is enough for ten thousand messages. The counted work is the same
  * on every machine.
  */
 export const run = (program: ReturnType<typeof parse>, environment: Environment): string => {

@@ -56,7 +56,7 @@ const isWritten = (text: string, bytes: ReadonlyArray<number>) => {
   return written.length === bytes.length && bytes.every((byte, index) => byte === written[index])
 }
 
-/** The text of tokens. Ids without a token have no text. */
+/** The text of tokens, without up to `stripped` spaces at its start. Ids without a token have no text. */
 export const decode = ({ bytes, pieces, stripped }: ByteFallback, tokens: ArrayLike<number>): string => {
   const parts: Array<string> = []
   let run: Array<number> = []

@@ -15,7 +15,7 @@ const characterOfByte: ReadonlyMap<number, string> = new Map(
   Array.from(byteOfCharacter, ([character, byte]) => [byte, String.fromCharCode(character)])
 )
 
-/** Writes bytes in the alphabet. The input has one character below U+0100 per byte. */
+/** Writes bytes in GPT-2's alphabet. The input has one character below U+0100 per byte. */
 export const encodeBytes = (latin1: string): string =>
   Array.from(latin1, (byte) => characterOfByte.get(byte.charCodeAt(0)) ?? "").join("")
 
@@ -25,7 +25,10 @@ export interface TokenBytes {
   readonly offsets: Uint32Array
 }
 
-/** The bytes of a vocabulary's tokens. `vocabulary` is indexed by id and may have holes; the texts of `isText` ids are not byte-level. */
+/**
+ * The bytes of a vocabulary's tokens. `vocabulary` is indexed by id and may have holes. If `isText` is true for an id, as for added tokens,
+ * the token's text is not in GPT-2's alphabet and is encoded as UTF-8.
+ */
 export const tokenBytes = (
   vocabulary: ReadonlyArray<string | undefined>,
   isText: (id: number) => boolean
@@ -46,11 +49,11 @@ export const tokenBytes = (
 export const bytesOfToken = ({ bytes, offsets }: TokenBytes, token: number): Uint8Array =>
   bytes.subarray(offsets[token] ?? bytes.length, offsets[token + 1] ?? bytes.length)
 
-/** Shared, since creating a decoder takes longer than decoding most texts. It keeps no state between texts. */
+/** One decoder for all texts, since creating a decoder takes longer than decoding most texts. It keeps no state between texts. */
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
 
 /**
- * Decodes the concatenated bytes of the tokens. Invalid UTF-8, such as half a character, becomes U+FFFD.
+ * Decodes the concatenated bytes of the tokens. Invalid UTF-8, such as half a character, becomes U+FFFD. Ids without a token have no text.
  *
  * @example
  * const table = ByteLevel.tokenBytes(["a", "b", "Ġc"], () => false)

@@ -27,7 +27,7 @@ const repositoryOf = (id: string) => {
   return Repository.model(name, revision)
 }
 
-/** Loads a repository's tokenizer. Its files share one cache folder. The configuration and the template are optional. */
+/** Downloads a repository's tokenizer files and returns their folder. The configuration and the template are optional. */
 const fromHub = Effect.fnUntraced(function*(id: string) {
   const hub = yield* Hub
   const path = yield* Path.Path
@@ -62,7 +62,10 @@ const make = Effect.gen(function*() {
   })
 })
 
-/** Loads each tokenizer once: from the folder with that name if there is one, otherwise from the Hub or its cache. */
+/**
+ * Loads a tokenizer from the folder with the given name if there is one, otherwise from the Hub or its cache. Keeps up to 16 tokenizers in
+ * memory. `load` fails with `TokenizerError`.
+ */
 export const layerNoDeps: Layer.Layer<Tokenizer.Tokenizers, never, Hub | FileSystem.FileSystem | Path.Path> = Layer
   .effect(Tokenizer.Tokenizers, make)
 

@@ -23,15 +23,15 @@ import {
 
 /** A tokenizer that can also give the bytes of each token. */
 export interface HuggingFaceTokenizer extends Tokenizer.Tokenizer {
-  /** Undefined if the vocabulary is not byte-level, so its tokens do not stand for bytes. */
+  /** The bytes of each token; undefined if the vocabulary is not byte-level, so its tokens do not stand for bytes. */
   readonly tokenBytes: ByteLevel.TokenBytes | undefined
   /** The ids of added tokens, which are not part of the text vocabulary, such as an end-of-message token. */
   readonly addedTokens: ReadonlyArray<number>
-  /** Decodes tokens as they arrive. */
+  /** Creates a decoder for the tokens of one text as they arrive. */
   readonly incrementalDecoder: () => IncrementalDecoder.IncrementalDecoder
 }
 
-/** Encodes special tokens in a text as plain text. Shares the large tables of `full`. */
+/** A tokenizer that encodes special tokens in a text as plain text. It shares the large tables of `full`. */
 const makeSplitting = (definition: TokenizerDefinition, full: Implementation): Implementation => {
   const splitting = new Implementation({
     ...definition,
@@ -130,8 +130,8 @@ const build = Effect.fnUntraced(function*(id: string, files: typeof fileNames, t
 })
 
 /**
- * Creates a tokenizer from the parsed contents of `tokenizer.json` and `tokenizer_config.json`. Without the latter the tokenizer has no
- * `bosToken` and no `eosTokenId`.
+ * Creates a tokenizer from the parsed contents of `tokenizer.json` and `tokenizer_config.json`. Without `config`, the tokenizer has no
+ * `bosToken`, no `eosTokenId` and no `chatTemplate`. `id` names the tokenizer in errors.
  */
 export const fromJson = (
   id: string,
@@ -169,7 +169,8 @@ const fromRankFile = Effect.fnUntraced(function*(id: string, files: typeof fileN
 
 /**
  * Loads a tokenizer from `tokenizer.json` in a folder, with `tokenizer_config.json` and `chat_template.jinja` if present. A folder with
- * `tiktoken.model` instead of `tokenizer.json` is read with Kimi K2's split pattern and the special tokens in its configuration.
+ * `tiktoken.model` instead of `tokenizer.json` is read with Kimi K2's split pattern and the special tokens in its configuration. Fails with
+ * `TokenizerError` if a file is missing or invalid.
  *
  * @example
  * const text = Effect.map(HuggingFaceTokenizer.fromFolder("models/SmolLM2"), (tokenizer) => tokenizer.decode([12, 55]))

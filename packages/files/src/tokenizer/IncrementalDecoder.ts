@@ -25,7 +25,7 @@ export const fromTokenBytes = (table: ByteLevel.TokenBytes): IncrementalDecoder 
   }
 }
 
-/** A decoder for vocabularies with byte fallback. It holds bytes back until the next piece. */
+/** A decoder for vocabularies with byte fallback. It holds byte tokens back until a token that is not a byte follows. */
 export const fromByteFallback = (fallback: ByteFallback.ByteFallback): IncrementalDecoder => {
   let pending: Array<number> = []
   let isAtStart = true
@@ -50,7 +50,10 @@ export const fromByteFallback = (fallback: ByteFallback.ByteFallback): Increment
   }
 }
 
-/** A decoder for any other vocabulary. It holds text back as long as further tokens may change it. */
+/**
+ * A decoder for any other vocabulary. It returns a push's text with the next push, and holds text back longer if it ends in U+FFFD or if
+ * the next push changed it.
+ */
 export const fromDecode = (decode: (tokens: ReadonlyArray<number>) => string): IncrementalDecoder => {
   const all: Array<number> = []
   let [before, emitted] = ["", ""]

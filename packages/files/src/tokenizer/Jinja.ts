@@ -6,7 +6,7 @@ import * as BoundedJinja from "./BoundedJinja.ts"
 
 const longestRange = 1_000_000
 
-/** Python's `range`, limited to lengths that a conversation may need. */
+/** Python's `range`. Throws for more than 1,000,000 numbers, which no conversation needs. */
 const range = (first: number, end?: number, step = 1): ReadonlyArray<number> => {
   const [start, stop] = end === undefined ? [0, first] : [first, end]
   const length = Math.max(0, Math.ceil((stop - start) / step))
@@ -36,7 +36,7 @@ const run = (program: ReturnType<typeof parse>, variables: JinjaTemplate.Variabl
   return BoundedJinja.run(program, environment)
 }
 
-/** A template that is parsed on first use. Rendering fails for a syntax error or an endless loop. */
+/** A template that is parsed on first use. Rendering fails for a syntax error, an error that the template raises, and too much work. */
 export const compile = (source: string): JinjaTemplate.JinjaTemplate => {
   let parsed: Result.Result<ReturnType<typeof parse>, string> | undefined
   return {

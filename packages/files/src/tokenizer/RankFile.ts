@@ -1,4 +1,4 @@
-/** Vocabularies in tiktoken format, as Kimi publishes its own: one line per token, with its bytes in base64 and its rank. */
+/** Vocabularies in tiktoken format, such as those of Kimi models: one line per token with its bytes in base64 and its rank. */
 import { Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as ByteLevel from "./ByteLevel.ts"
@@ -63,7 +63,8 @@ const lastMerge = (token: string, rank: number, ranks: ReadonlyMap<string, numbe
 }
 
 /**
- * A tokenizer definition whose merges yield the same tokens as merging by rank.
+ * Converts the content of a rank file to a tokenizer definition whose merges yield the same tokens as merging by rank. Fails with
+ * `TokenizerError` for an invalid line. `id` names the tokenizer in that error.
  *
  * @example
  * const definition = RankFile.definition("kimi", "IQ== 0\nIg== 1\n", { pattern: RankFile.kimiPattern, addedTokens: [] })

@@ -1,11 +1,11 @@
 /** Checks the regular expressions of tokenizer definitions and rewrites them for JavaScript. */
 
-/** A quantifier that repeats the preceding group without a bound. */
+/** A quantifier that repeats the preceding group without a bound or with a bound of at least three digits. */
 const unboundedRepeat = /^(?:[*+]|\{[0-9]*,\}|\{[0-9]*,[0-9]{3,}\})/
 
 /**
- * The part of a pattern that may take exponential time: a group repeated without a bound, as in `(a+)+`, or a back-reference. Undefined if
- * there is none, as in all published tokenizers.
+ * The first part of a pattern that may take exponential time: a group repeated without a bound or with a bound of at least three digits, as
+ * in `(a+)+`, or a back-reference. Undefined if there is none.
  */
 export const riskyPart = (pattern: string): string | undefined => {
   const groups: Array<number> = []
@@ -45,7 +45,7 @@ const split = (pattern: string) => ({
   invert: false
 })
 
-/** Rewrites Rust pre-tokenizers so that they behave the same in JavaScript. */
+/** Rewrites `Digits` and `ByteLevel` pre-tokenizers so that they split text in JavaScript as in Rust. Other pre-tokenizers stay as is. */
 export const portable = (preTokenizer: unknown): unknown => {
   if (!isRecord(preTokenizer)) return preTokenizer
   if (preTokenizer["type"] === "Sequence" && Array.isArray(preTokenizer["pretokenizers"])) {

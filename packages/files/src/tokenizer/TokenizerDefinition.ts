@@ -12,7 +12,7 @@ export const AddedToken = Schema.Struct({
   normalized: Schema.optionalKey(Schema.Boolean)
 })
 
-/** Large tables are not validated here; their reader rejects invalid ones. */
+/** The vocabulary and the merges are not validated here, since they are large; the tokenizer's constructor rejects invalid tables. */
 const Model = Schema.StructWithRest(
   Schema.Struct({ type: Schema.optionalKey(Schema.String), vocab: Schema.ObjectKeyword }),
   [Schema.Record(Schema.String, Schema.Unknown)]
@@ -34,7 +34,7 @@ const NamedToken = Schema.optionalKey(
 
 const NamedTemplate = Schema.Struct({ name: Schema.String, template: Schema.String })
 
-/** One template, or several named ones including a default. */
+/** One template, or several templates with names. */
 const Template = Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(NamedTemplate)])))
 
 /** The fields of `tokenizer_config.json` that are used; other libraries use more. */
@@ -49,7 +49,7 @@ export interface TokenizerConfig extends Schema.Schema.Type<typeof TokenizerConf
 export const tokenText = (token: TokenizerConfig["bos_token"]): string | undefined =>
   typeof token === "string" ? token : token?.content
 
-/** The template for conversations without tools or documents. */
+/** The only template, or the template named `default` of several; undefined if there is none. */
 export const chatTemplate = (template: TokenizerConfig["chat_template"]): string | undefined =>
   typeof template === "string" ? template : template?.find(({ name }) => name === "default")?.template
 

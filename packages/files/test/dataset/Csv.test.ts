@@ -64,7 +64,7 @@ layer(Files.layer)("Csv", (it) => {
       assert.include(error.detail, "names two columns \"answer\"")
     }))
 
-  it.effect("skips only the row with a misplaced quotation mark", () =>
+  it.effect("skips only rows with a misplaced quotation mark", () =>
     Effect.gen(function*() {
       const file = yield* inFile(`question,answer\na"b,1\n"c"d,2\ne,3\n"f",4\n`)
       const rows = yield* Stream.runCollect(Csv.rows(file, Row, { broken: "skip" }))

@@ -42,7 +42,7 @@ layer(Files.layer)("Parquet", (it) => {
     }))
 
   it.effect.each(["none", "gzip", "zstd"])(
-    "reads or refuses a file with a flipped bit (%s)",
+    "reads a file with a flipped bit or fails with a RowError (%s)",
     (codec) =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem

@@ -17,7 +17,7 @@ describe("a file system failure", () => {
     ["EFBIG", "out is as large as a file may be here: raise the limit (ulimit -f) or choose another place"],
     ["EROFS", "out is on a read-only file system: choose another place"],
     ["ENAMETOOLONG", "the name of out is too long: choose a shorter one"]
-  ])("%s is explained with advice", (code, message) => {
+  ])("with code %s is explained with advice", (code, message) => {
     assert.strictEqual(FileFailure.describe("out", failing(code)), message)
   })
 })

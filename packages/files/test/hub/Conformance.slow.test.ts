@@ -97,7 +97,7 @@ describe("the check of published datasets and tokenizers", () => {
       assert.strictEqual(others.at(-1), "1 works, 1 refused, 4 fails")
     }))
 
-  it.live("loads tokenizers and reports what a renderer lacks", () =>
+  it.live("loads tokenizers and reports a repository that does not exist", () =>
     Effect.gen(function*() {
       const { url } = yield* pretended
       const { lines } = yield* run(url, "tokenizers", "Qwen/Qwen3-8B")

@@ -57,7 +57,7 @@ layer(Files.layer)("Hub", (it) => {
       assert.strictEqual(fake.requests.length, asked)
     }))
 
-  it.effect("verifies a large file by its content hash", () =>
+  it.effect("downloads a large file, which is identified by its content hash", () =>
     Effect.gen(function*() {
       const cache = yield* Files.temporaryFolder
       const path = yield* withHub(makeHub(), { HF_HOME: cache }, (hub) => hub.file(pinned, "main/test.parquet"))

@@ -1,4 +1,4 @@
-/** Corrupted bytes of a run are detected before they are used. */
+/** Checks that corrupted bytes of a run are detected before they are used. */
 import { RunDirectory } from "@effect-rl/files"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Logger, Schema, Stream } from "effect"
@@ -56,7 +56,7 @@ const Bit = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 30 }))
 
 layer(Files.layer)("a run directory's checksums", (it) => {
   it.effect.prop(
-    "refuse a record line with any bit changed, and give its number",
+    "refuse a record line with any bit changed, and name the line's number",
     [Bit],
     ([random]) =>
       Effect.gen(function*() {
@@ -88,7 +88,7 @@ layer(Files.layer)("a run directory's checksums", (it) => {
     { arbitrary: { runs: 100 } }
   )
 
-  it.effect("accept the records before a damaged line, and those that the resumed run adds", () =>
+  it.effect("accept a file of its first lines alone, and the records that the resumed run adds", () =>
     Effect.gen(function*() {
       const { bytes, read, records, run } = yield* written
       const lines = new TextDecoder().decode(bytes.records).split("\n")
@@ -139,7 +139,7 @@ layer(Files.layer)("a run directory's checksums", (it) => {
     { arbitrary: { runs: 50 } }
   )
 
-  it.effect("refuse swapped payloads of equal length, and payloads of another run", () =>
+  it.effect("refuse swapped payloads of equal length", () =>
     Effect.gen(function*() {
       const { bytes, payloads, run } = yield* written
       const [a, b, c] = new TextDecoder().decode(bytes.payloads).split("\n")
@@ -163,7 +163,7 @@ layer(Files.layer)("a run directory's checksums", (it) => {
       )
     }))
 
-  it.effect("are checked even if config.json is lost or names an older format", () =>
+  it.effect("are checked even if config.json is empty or names an older format", () =>
     Effect.gen(function*() {
       const { read, records, run } = yield* written
       const config = `${run}/config.json`
@@ -180,7 +180,7 @@ layer(Files.layer)("a run directory's checksums", (it) => {
       }
     }))
 
-  it.effect("do not reveal missing last records, but payloads without records do", () =>
+  it.effect("do not reveal missing last records, but several payloads without records do", () =>
     Effect.gen(function*() {
       const { bytes, records, run } = yield* written
       const lines = new TextDecoder().decode(bytes.records).split("\n")

@@ -42,7 +42,7 @@ layer(Files.layer)("a reader that follows a run", (it) => {
       assert.deepStrictEqual(yield* joinAsTimePasses(fiber), yield* Records.read(run))
     }))
 
-  it.effect("ends with the records of a later full read, wherever a crash cut the file", () =>
+  it.effect("sees the same records as a later full read, wherever a crash cut the file", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* write(run, opened())
@@ -82,7 +82,7 @@ layer(Files.layer)("a reader that follows a run", (it) => {
         }))
     }))
 
-  it.effect("fails if the file was truncated before its position", () =>
+  it.effect("fails if the file is truncated before the reader's position", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* write(run, opened(), updated(0))

@@ -7,11 +7,11 @@ import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
 import * as Files from "../support/Files.ts"
 import * as Records from "../support/Records.ts"
 
-/** More writes than this session makes, so the last fault does not occur. */
+/** The number of faults to test. It is larger than the number of writes in a session, so the last fault never occurs. */
 const writes = 70
 const everyWrite = Array.from({ length: writes }, (_, index) => index + 1)
 
-/** Appends to a run despite failures. Returns the iterations whose checkpoints were acknowledged. */
+/** Appends to a run despite failures. Returns the iterations whose checkpoints were acknowledged, and the errors of the others. */
 const session = (run: string) =>
   Effect.gen(function*() {
     const store = yield* RunStore.RunStore
@@ -29,7 +29,7 @@ const session = (run: string) =>
 
 const faulty = (fault: FaultyFileSystem.Fault) => Layer.mergeAll(FaultyFileSystem.layer(fault), NodePath.layer)
 
-/** The run's records after it is reopened and written again. */
+/** Reopens the run, appends a checkpoint, and returns the iterations of all recorded checkpoints. */
 const reopened = Effect.fnUntraced(function*(run: string) {
   yield* Records.write(run, Records.saved(99))
   const reader = yield* RunDirectory.open(run)
@@ -54,7 +54,7 @@ const assertKept = (saved: ReadonlyArray<number>, acknowledged: ReadonlyArray<nu
 
 layer(Files.layer)("a run on a full disk", (it) => {
   it.effect.each(everyWrite)(
-    "at write %i loses nothing acknowledged and continues",
+    "loses nothing acknowledged and continues if only write %i fails",
     (at) =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder
@@ -66,7 +66,7 @@ layer(Files.layer)("a run on a full disk", (it) => {
   )
 
   it.effect.each(everyWrite)(
-    "from write %i on loses nothing acknowledged and shows no incomplete record",
+    "loses nothing acknowledged and shows no incomplete record if all writes from %i on fail",
     (at) =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder
@@ -86,7 +86,7 @@ layer(Files.layer)("a run on a full disk", (it) => {
       assert.isAbove(errors.length, 0)
     }))
 
-  it.effect("is hit by every fault except the last", () =>
+  it.effect("is not hit by the last fault, since a session makes fewer writes", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const { acknowledged } = yield* Effect.provide(session(run), faulty({ at: writes, lasts: true }))

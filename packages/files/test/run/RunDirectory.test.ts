@@ -166,7 +166,7 @@ layer(Files.layer)("a run directory", (it) => {
       })
   )
 
-  it.effect("leaves nothing behind if a run fails before its first record", () =>
+  it.effect("holds no run if a run ends before its first record, and can be used again", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const fs = yield* FileSystem.FileSystem
@@ -200,19 +200,21 @@ layer(Files.layer)("a run directory", (it) => {
       )
     }))
 
-  it.effect("continues after payloads were lost, and reports which cannot be read", () =>
+  it.effect("continues after payloads were lost, and fails only to read the lost payloads", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const entries = ["a", "b", "c"].map((text) => `"${text}"`)
-      const records = yield* withStore(run, (store) =>
-        Effect.forEach(entries, (payload) => store.append(rolledOut(0, "g"), payload)))
+      const records = yield* withStore(
+        run,
+        (store) => Effect.forEach(entries, (payload) => store.append(rolledOut(0, "g"), payload))
+      )
       yield* Files.writeFile(`${run}/payloads.jsonl`, `"a"\n"b`)
-      const last = yield* withStore(run, (store) =>
-        store.append(rolledOut(0, "g"), `"d"`))
+      const last = yield* withStore(run, (store) => store.append(rolledOut(0, "g"), `"d"`))
       const reader = yield* RunDirectory.open(run)
-      const texts = yield* Effect.forEach([...records, last], ({ payload = { offset: 0, length: 0 } }) =>
-        Effect.orElseSucceed(reader.payload(payload), () =>
-          "lost"))
+      const texts = yield* Effect.forEach(
+        [...records, last],
+        ({ payload = { offset: 0, length: 0 } }) => Effect.orElseSucceed(reader.payload(payload), () => "lost")
+      )
       assert.deepStrictEqual(texts, [`"a"`, "lost", "lost", `"d"`])
     }))
 
@@ -236,7 +238,7 @@ layer(Files.layer)("a run directory", (it) => {
       yield* fails(withStore(run, () => Effect.void), `${run}/records.jsonl, line 2 `)
     }))
 
-  it.effect("refuses a checkpoint with a negative number of iterations, and rebuilds the cookbook's files", () =>
+  it.effect("refuses a checkpoint record with a negative iteration, and rebuilds a changed checkpoints.jsonl", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const run = yield* Files.temporaryFolder

@@ -37,7 +37,7 @@ const kill = (child: ChildProcess) =>
   })
 
 layer(Files.layer)("a run's lock", (it) => {
-  it.effect("admits one writer, and the next one after the first one's scope has closed", () =>
+  it.effect("admits one writer, and another writer after the first writer's scope has closed", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const scope = yield* Scope.make()
@@ -86,7 +86,7 @@ layer(Files.layer)("a run's lock", (it) => {
     }))
 
   it.effect.skipIf(process.platform !== "linux")(
-    "is not kept by another process with the id of a killed one",
+    "of a killed process is taken over even if another process has the same id",
     () =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder
@@ -105,7 +105,7 @@ layer(Files.layer)("a run's lock", (it) => {
     }))
 
   it.effect.each(["", "{", `{"pid":1}`, `{"pid":1,"host":"h","started":"","store":"../elsewhere"}`])(
-    "without an owner (%j), as a machine crash can leave it, is taken over by one of many",
+    "without a valid owner (%j), as after a machine crash, is taken over by exactly one of many writers",
     (content) =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder

@@ -1,4 +1,4 @@
-/** A file system whose disk is full at the n-th write: half of the bytes are written, then it fails with ENOSPC. */
+/** A file system whose disk is full at the n-th write: half of the bytes are written, then the write fails with ENOSPC. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Effect, FileSystem, Layer, PlatformError } from "effect"
 

@@ -1,4 +1,4 @@
-/** Real data next to the checkout. Tests that need it report when it is missing. */
+/** Finds real data in the folder `shared` of the checkout or of a folder above it. Tests are skipped if their data are missing. */
 import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"

@@ -34,7 +34,7 @@ export const rules: ReadonlyArray<
         assert.deepStrictEqual(records.map(({ sequence }) => sequence), [0, 1, 2, 3, 4, 5, 6])
       })
   ],
-  ["gives back payloads, and refuses one that is not one line", ({ open, withStore }) =>
+  ["returns payloads, and refuses a payload with a line break", ({ open, withStore }) =>
     Effect.gen(function*() {
       const texts = [`"ä"`, `{"b":"\\n"}`, "[]"]
       const records = yield* withStore(({ append }) =>
@@ -52,7 +52,7 @@ export const rules: ReadonlyArray<
       assert.strictEqual(beyond._tag, "RunError")
     })],
   [
-    "is followed by others while it is written",
+    "can be followed while it is written",
     ({ open, withStore }) =>
       withStore(({ append }) =>
         Effect.gen(function*() {
@@ -66,7 +66,7 @@ export const rules: ReadonlyArray<
         })
       )
   ],
-  ["goes on with the checksums of the records before", ({ open, withStore }) =>
+  ["continues the chain of checksums over several openings", ({ open, withStore }) =>
     Effect.gen(function*() {
       for (let index = 0; index < 4; index++) yield* withStore(({ append }) => append(Records.updated(index)))
       const { read } = yield* open

@@ -52,7 +52,7 @@ describe("a renderer from a chat template", () => {
       assert.strictEqual(textOf(tokenizer, begun), `${expected}Well`)
     }))
 
-  it.effect("passes the template its own variables, and no date", () =>
+  it.effect("passes given variables to the template, and no date", () =>
     Effect.gen(function*() {
       const thinker = Templates.of("thinker")
       const quiet = yield* JinjaRenderer.fromChatTemplate(thinker, { enable_thinking: false })
@@ -138,7 +138,7 @@ describe("supervised examples", () => {
       ["llama", "…4<|eot_id|>…6<|eot_id|>"],
       ["plain", "… 4<eos>… 6<eos>…"]
     ] as const
-  )("train the assistant's text of %s", ([name, expected]) =>
+  )("train the assistant's text in the format of %s", ([name, expected]) =>
     Effect.gen(function*() {
       const tokenizer = Templates.of(name)
       const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)
@@ -148,7 +148,7 @@ describe("supervised examples", () => {
       assert.strictEqual(trainedText(tokenizer, last), expected.replace(/^….*?…/, "…"))
     }))
 
-  it.effect("yield one example per message if the template rewrites history", () =>
+  it.effect("yield one example per assistant message if the template rewrites history", () =>
     Effect.gen(function*() {
       const tokenizer = Templates.of("thinker")
       const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)
@@ -161,7 +161,7 @@ describe("supervised examples", () => {
       ])
     }))
 
-  it.effect("select messages, and refuse messages that are not the assistant's", () =>
+  it.effect("train selected messages, and refuse to train messages that are not the assistant's", () =>
     Effect.gen(function*() {
       const tokenizer = Templates.of("hermes")
       const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)
@@ -178,7 +178,7 @@ describe("supervised examples", () => {
 
 describe("tool calls", () => {
   it.effect.each(["hermes", "mistral", "llama"] as const)(
-    "written by %s are parsed",
+    "written in the format of %s are parsed",
     (name) =>
       Effect.gen(function*() {
         const tokenizer = Templates.of(name)
@@ -195,7 +195,7 @@ describe("tool calls", () => {
   )
 
   it.effect.each(["hermes", "llama"] as const)(
-    "are declared in the format of %s",
+    "are rendered in the format of %s, with the tools' declarations and the result",
     (name) =>
       Effect.gen(function*() {
         const tokenizer = Templates.of(name)
@@ -214,16 +214,19 @@ describe("tool calls", () => {
       ["[TOOL_CALLS] [{\"name\": 1}]</s>", [], 1],
       ["[TOOL_CALLS] nothing</s>", [], 1]
     ] as const
-  )("of Mistral may also have the form %s", ([text, calls, unparsed]) =>
-    Effect.gen(function*() {
-      const tokenizer = Templates.of("mistral")
-      const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)
-      const { message } = yield* renderer.parse(tokenizer.encode(text))
-      assert.deepStrictEqual((message.toolCalls ?? []).map((each) => each.function), [...calls])
-      assert.strictEqual(message.unparsedToolCalls?.length ?? 0, unparsed)
-    }))
+  )(
+    "of Mistral in the form %s are parsed or reported as unparsed",
+    ([text, calls, unparsed]) =>
+      Effect.gen(function*() {
+        const tokenizer = Templates.of("mistral")
+        const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)
+        const { message } = yield* renderer.parse(tokenizer.encode(text))
+        assert.deepStrictEqual((message.toolCalls ?? []).map((each) => each.function), [...calls])
+        assert.strictEqual(message.unparsedToolCalls?.length ?? 0, unparsed)
+      })
+  )
 
-  it.effect("are rendered as text if the template has no known form for them", () =>
+  it.effect("are read as text if the template has no known form for them", () =>
     Effect.gen(function*() {
       const tokenizer = Templates.of("plain")
       const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)
@@ -240,7 +243,7 @@ describe("tool calls", () => {
     ["plain", "one <think>two</think> three<eos>"]
   ] as const
   it.effect.each(responses)(
-    "of %s are parsed the same token by token",
+    "and text of %s are parsed the same token by token as at once",
     ([name, text]) =>
       Effect.gen(function*() {
         const tokenizer = Templates.of(name)
@@ -265,7 +268,7 @@ describe("tool calls", () => {
 describe("a template's measured features", () => {
   it.effect.each(
     [["hermes", true], ["thinker", false], ["mistral", true], ["llama", true], ["plain", true]] as const
-  )("tells whether prompts of %s extend each other: %s", ([name, expected]) =>
+  )("tell whether prompts of %s extend each other: %s", ([name, expected]) =>
     Effect.gen(function*() {
       const tokenizer = Templates.of(name)
       const measured = yield* JinjaRenderer.measure(tokenizer)
@@ -276,7 +279,7 @@ describe("a template's measured features", () => {
       )
     }))
 
-  it.effect("reports what does not work", () =>
+  it.effect("report what does not work", () =>
     Effect.gen(function*() {
       const { limits } = yield* JinjaRenderer.measure(Templates.of("thinker"))
       assert.deepStrictEqual(limits, [
@@ -290,11 +293,11 @@ describe("a template's measured features", () => {
     }))
 })
 
-describe("a template that fails is a RendererError", () => {
+describe("a failing template yields a RendererError", () => {
   const fail = (effect: Effect.Effect<unknown, Renderer.RendererError>) =>
     Effect.map(Effect.flip(effect), (error) => error.message)
 
-  it.effect("with the message that it raises", () =>
+  it.effect("with the message that the template raises", () =>
     Effect.gen(function*() {
       const renderer = yield* JinjaRenderer.fromChatTemplate(Templates.of("mistral"))
       assert.include(
@@ -332,13 +335,13 @@ describe("a template that fails is a RendererError", () => {
       "{% set n = namespace(x=[]) %}{% for a in range(99) %}{% set n.x = [n.x, n.x] %}{% endfor %}{{ n.x | tojson }}"
     ]
   ] as const
-  it.effect.each(endless)("for a template that never ends, %s", ([, template]) =>
+  it.effect.each(endless)("for a template that does not end, %s", ([, template]) =>
     Effect.gen(function*() {
       const message = yield* fail(JinjaRenderer.fromChatTemplate(Templates.withTemplate(template)))
       assert.include(message, "the chat template failed: it loops for longer than any conversation needs")
     }))
 
-  it.effect("but a conversation of ten thousand messages is rendered", () =>
+  it.effect("but not for a conversation of ten thousand messages", () =>
     Effect.gen(function*() {
       const renderer = yield* JinjaRenderer.fromChatTemplate(Templates.of("thinker"))
       const long = Array.from({ length: 5000 }, (_, index) => [user(`question ${index}`), assistant("yes")]).flat()

@@ -15,11 +15,11 @@ const small = Effect.runSync(
 const Text = Schema.String.check(Schema.makeFilter((text) => !/\p{Surrogate}/u.test(text)))
 
 layer(Files.layer)("HuggingFaceTokenizer", (it) => {
-  it.prop("decodes every encoded text back, up to its definition's normalization", [Text], ([text]) => {
+  it.prop("decodes an encoded text to the same text, except for its normalization", [Text], ([text]) => {
     assert.strictEqual(small.decode(small.encode(text, { splitSpecialTokens: true })), text.normalize("NFC"))
   })
 
-  it.prop("decodes any ids like the library", [
+  it.prop("decodes any ids as the underlying library does", [
     Schema.NonEmptyArray(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 451 })))
   ], ([ids]) => {
     const library = new Implementation(definition, {})
@@ -102,10 +102,10 @@ layer(Files.layer)("a tokenizer in a folder", (it) => {
       return error.message
     })
 
-  it.effect("is refused if a file is truncated, which the error names", () =>
+  it.effect("is refused if a file is truncated; the error names the file", () =>
     broken(JSON.stringify(definition).slice(0, 5000)))
 
-  it.effect("is refused if a field is missing or wrong, which the error names", () =>
+  it.effect("is refused if a field is missing or wrong; the error names the file", () =>
     Effect.gen(function*() {
       assert.include(yield* broken(JSON.stringify({ ...definition, model: "BPE" })), "model")
       assert.include(yield* broken(JSON.stringify({ ...definition, added_tokens: [{ id: "1", content: "a" }] })), "id")

@@ -61,7 +61,7 @@ const fingerprints = {
 for (const name of ["qwen3", "llama3"] as const) {
   const path = sharedFile(`data/tokenizers/${name}.tokenizer.json`)
   const absent = path === undefined ? " (skipped: shared/data/tokenizers is absent)" : ""
-  it.skipIf(path === undefined)(`the whole ${name} keeps its fingerprint from version to version${absent}`, () => {
+  it.skipIf(path === undefined)(`the complete ${name} tokenizer has its recorded fingerprint${absent}`, () => {
     assert.strictEqual(read(name, path ?? "").fingerprint, fingerprints[name])
   })
 }

@@ -35,7 +35,7 @@ const fileOf = (name: string): string | undefined => {
 
 const digest = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 8)
 
-/** Hashes of the ids, the ids with special tokens split, the decoded text, and every second id. */
+/** Hashes of the ids, of the ids with special tokens split, of the decoded text, and of the decoded text of every second id. */
 const hashesOf = (tokenizer: HuggingFaceTokenizer.HuggingFaceTokenizer, text: string): Hashes[number] => {
   const ids = tokenizer.encode(text)
   const split = tokenizer.encode(text, { splitSpecialTokens: true })
@@ -54,7 +54,7 @@ const agrees = (tokenizer: HuggingFaceTokenizer.HuggingFaceTokenizer, hashes: Ha
   }
 }
 
-/** Checks every split of the ids into two parts, and decoding one id at a time. */
+/** Checks incremental decoding of the short texts without every third id, one id at a time and in any two parts. */
 const decodesIncrementally = (tokenizer: HuggingFaceTokenizer.HuggingFaceTokenizer) => {
   for (const text of corpus.filter(({ length }) => length < 60)) {
     const ids = [...tokenizer.encode(text)].filter((_, index) => index % 3 !== 1)
@@ -74,7 +74,7 @@ describe("tokenizers on adversarial text", () => {
   for (const [name, { hashes, sha256 }] of Object.entries(recorded)) {
     const file = fileOf(name)
     it.runIf(file)(
-      `${name} encodes and decodes as Hugging Face's own${file === undefined ? " (skipped: absent)" : ""}`,
+      `${name} encodes and decodes as Hugging Face's library does${file === undefined ? " (skipped: absent)" : ""}`,
       () => {
         const content = readFileSync(file ?? "")
         assert.strictEqual(createHash("sha256").update(content).digest("hex"), sha256)
