@@ -17,7 +17,7 @@ export interface Scorer {
 
 /** The probabilities of one question's answers, and the tokens read to compute them. */
 export interface Scored {
-  /** In the order of the choices. They sum to 1. */
+  /** The probabilities in the order of the choices. They sum to 1. */
   readonly probabilities: ReadonlyArray<number>
   readonly inputTokens: number
 }

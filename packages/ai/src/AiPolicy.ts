@@ -25,7 +25,7 @@ const tokensOf = ({ inputTokens, outputTokens }: Response.Usage): Metering.Token
 
 /**
  * A policy, such as a judge, user or opponent, that is played by any `effect/ai` provider. Seeds are not passed to the provider. A run
- * counts the tokens that the provider reports, at the prices listed for `name`.
+ * counts the tokens that the provider reports, at the prices listed for `name`. A plan refuses requests, so it costs nothing.
  *
  * @example
  * const judge = LanguageModel.LanguageModel.use((languageModel) => Effect.succeed(AiPolicy.fromLanguageModel(languageModel, "judge")))
@@ -140,8 +140,8 @@ const toStreamParts = (part: Response.PartEncoded, index: number): ReadonlyArray
 }
 
 /**
- * A policy as the language model of an application, including tool calls. Streams send each part as a single delta. The `n`-th request has
- * the key `key/n`, which fixes its seed.
+ * A policy as the language model of an application, including tool calls. Streams send each part as a single delta. Request number `n`,
+ * counted from 0, has the key `key/n`, which fixes its seed. Requests for JSON and requests that force a tool call are refused.
  */
 export const toLanguageModel = Effect.fnUntraced(function*<E, R>(
   policy: MessagePolicy.MessagePolicy<E, R>,

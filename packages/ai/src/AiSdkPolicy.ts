@@ -221,9 +221,9 @@ const toStreamParts = (part: Answered, index: number): ReadonlyArray<LanguageMod
 
 /**
  * A policy, such as a sampling checkpoint, as the language model of an AI SDK application, including tool calls. Streams send each part as
- * a single delta. The usage is what `Metering` counts for the answer. The `n`-th request has the key `key/n`, which fixes its seed. If the
- * backend of `model` supports grammars, answers follow a given JSON schema, and forced and strict tool calls are guaranteed. Requests that
- * a policy cannot fulfill are refused with an `UnsupportedFunctionalityError`.
+ * a single delta. The usage is what `Metering` counts for the answer. Request number `n`, counted from 0, has the key `key/n`, which fixes
+ * its seed. If the backend of `model` supports grammars, answers follow a given JSON schema, and forced and strict tool calls are
+ * guaranteed. Requests that a policy cannot fulfill are refused with an `UnsupportedFunctionalityError`.
  *
  * @example
  * const languageModel = AiSdkPolicy.toLanguageModel(judge, { key: "application", model })

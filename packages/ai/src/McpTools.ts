@@ -57,7 +57,7 @@ export interface Options<F extends McpClientError = never> {
   readonly name: string
   /** The tools that the policy sees and may call: "all", or a list of names. The server's other tools are hidden. */
   readonly allow: ReadonlyArray<string> | "all"
-  /** Time limit for connecting; default 60 seconds. */
+  /** Time limit for connecting. Default: 60 seconds. */
   readonly connectTimeout?: Duration.Input
   /** Time limit of each call. When it is exceeded, the policy sees an error. Default: 60 seconds. */
   readonly callTimeout?: Duration.Input
@@ -109,7 +109,10 @@ const toTool = <F extends McpClientError>(
 const notConnected = (server: string) => ({ message }: McpClientError) =>
   failed(server, new NotConnected({ detail: message }))
 
-/** The allowed tools of a connected client. */
+/**
+ * The allowed tools of a connected client. Fails if the server does not list its tools, does not offer an allowed tool, or has a
+ * schema for it that cannot be checked.
+ */
 export const fromClient = Effect.fnUntraced(function*<F extends McpClientError = never>(
   client: McpClient.McpClient,
   options: Options<F>
