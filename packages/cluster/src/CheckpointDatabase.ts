@@ -132,7 +132,7 @@ const placeOf = Effect.fnUntraced(function*(run: string, copies: string) {
 const onlyRead = "only the process that writes the run saves checkpoints"
 
 /**
- * The checkpoints of a run, for sampling. `copies` is the local folder for copies.
+ * The checkpoints of a run, for sampling. `copies` is the local folder for copies. Saving a checkpoint fails.
  *
  * @example
  * const engine = CheckpointDatabase.open("sums", "/tmp/copies").pipe(
@@ -151,8 +151,8 @@ export const open = Effect.fn("CheckpointDatabase.open")(function*(run: string, 
 })
 
 /**
- * The checkpoints of the run that this process has taken over. Saving is atomic: a checkpoint is stored with all of its files or not at
- * all. Saving fails once another process has taken the run over.
+ * The checkpoints of the run that this process has taken over, with paths that start with `scheme://`. Saving is atomic: a checkpoint is
+ * stored with all of its files or not at all. Saving fails once another process has taken the run over.
  */
 export const make = Effect.fn("CheckpointDatabase.make")(function*(copies: string, scheme: string) {
   const { epoch, run, write } = yield* RunFence.RunFence

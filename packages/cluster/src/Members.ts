@@ -10,7 +10,7 @@ const runners = Effect.gen(function*() {
   return healthy.toSorted().join(", ")
 })
 
-/** Logs the current runners at the start and after each change. */
+/** Logs the healthy runners at the start and after each change. They are looked up once per second. */
 export const logged = Layer.effectDiscard(Effect.suspend(() => {
   let last: string | undefined
   const look = Effect.flatMap(runners, (now) => {

@@ -107,7 +107,10 @@ const connect = (url: Redacted.Redacted): Effect.Effect<SqlClient.SqlClient, Sql
     ({ make }) => make({ url, applicationName: "effect-rl", maxConnections: 10 })
   )
 
-/** The cluster's database, with the tables for runs. Fails if the secret is not the cluster's. */
+/**
+ * The cluster's database, with the tables for runs. Fails if the address is invalid, the database cannot be reached or the secret is not
+ * the cluster's.
+ */
 export const database = (options: Options): Layer.Layer<SqlClient.SqlClient, JoinError> =>
   Layer.effect(
     SqlClient.SqlClient,

@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import * as RunFence from "./RunFence.ts"
 import * as RunTables from "./RunTables.ts"
 
-/** Records that one query reads. */
+/** The most records that one query reads. */
 const page = 500
 const pollInterval = "200 millis"
 

@@ -106,7 +106,8 @@ export interface Options {
 
 /**
  * Drives a run on the cluster and waits until it ends. If the run is already being driven with the same program, waits for it instead of
- * starting again. Interruption stops the run after it has saved its progress. If the calling process dies, the run continues.
+ * starting again. Interruption stops the run after it has saved its progress. If the calling process dies, the run continues. Fails with
+ * `DriveError` if the run fails or another command stops it.
  *
  * @example
  * const cluster = PostgresCluster.client({

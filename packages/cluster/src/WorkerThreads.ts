@@ -78,7 +78,8 @@ const make = (options: Options): Effect.Effect<Executor.Executor, WorkerError, S
   })
 
 /**
- * Rolls out groups in worker threads of this process. The threads end when the layer's scope closes.
+ * Rolls out groups in worker threads of this process. The groups of a thread that ends are repeated, at most five times. The threads end
+ * when the layer's scope closes.
  *
  * @example
  * const threads = WorkerThreads.layer({ file: new URL("./worker.ts", import.meta.url), threads: 8 })
