@@ -29,7 +29,7 @@ export interface Options {
   readonly python?: string
   /** A torch device, such as `cuda:1` or `cpu`; default `cuda`, without a fallback to `cpu`. */
   readonly device?: string
-  /** Default `bfloat16`. Only with `float32` do equal seeds give equal samples. */
+  /** The precision of the model's weights; default `bfloat16`. Equal seeds give equal samples only with `float32`. */
   readonly dtype?: Dtype
   /** Checkpoint folder; default: `runs/checkpoints` in the working directory. */
   readonly checkpoints?: string
@@ -89,8 +89,9 @@ const tokenizers = ({ model, name = model }: Options) =>
   ).pipe(Layer.provide(HuggingFace.layer))
 
 /**
- * The backend for one model. Building the layer waits until the model is loaded. It fails with `Unavailable` if Python cannot be started or
- * the device has too little memory, with `Unsupported` if Python lacks a package, and with `NotFound` if the model does not exist.
+ * The backend for one model. Building the layer waits until the model is loaded. It fails with a `TinkerError`, whose reason is
+ * `Unavailable` if Python cannot be started or the device has too little memory, `Unsupported` if Python lacks a package, and `NotFound` if
+ * the model does not exist.
  *
  * @example
  * const backend = TorchBackend.layer({ model: "Qwen/Qwen3-0.6B", python: ".venv/bin/python" })

@@ -9,7 +9,7 @@ import type { PythonProcess } from "../process/PythonProcess.ts"
 export interface Adapter {
   readonly key: number
   readonly rank: number
-  /** Bytes of its weights; for an adapter in training, also of its gradients and optimizer. */
+  /** Size of the adapter's weights in bytes; for an adapter in training, with its gradients and optimizer state. */
   readonly memoryBytes: number
 }
 
@@ -24,7 +24,7 @@ export interface Fresh {
 export interface Stored {
   readonly folder: string
   readonly digest: string | undefined
-  /** Whether to load the optimizer for training; otherwise the adapter is only sampled from. */
+  /** Whether to load the optimizer state too, for training. If false, the adapter can only be sampled from. */
   readonly train: boolean
 }
 

@@ -2,6 +2,6 @@
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 
-/** Adds the name of a call to the failure reasons of its parts. */
+/** Wraps a failure reason in a `TinkerError` that names the operation. */
 export const named = (operation: string) =>
   Effect.mapError((reason: TinkerError.Reason) => new TinkerError.TinkerError({ operation, reason }))

@@ -6,7 +6,7 @@ import type { Command } from "../process/PythonProcess.ts"
 
 type AnyDatum = Datum.Datum<Datum.Kind>
 
-/** The tokens of an input. The model accepts only text. */
+/** The tokens of an input. Fails with `Unsupported` if the input contains images. */
 export const tokens = (input: ModelInput.ModelInput) =>
   Effect.mapError(
     ModelInput.toTokens(input),
@@ -46,7 +46,7 @@ const lossInputs = (data: ReadonlyArray<AnyDatum>) => {
   }
 }
 
-/** The fields and arrays of a pass. The data must have been checked. */
+/** The fields and arrays of a pass. The data must have been checked by `RequestRules`. Fails with `Unsupported` for images. */
 export const make = Effect.fnUntraced(function*(data: ReadonlyArray<AnyDatum>) {
   const inputs = yield* Effect.forEach(data, ({ modelInput }) => tokens(modelInput))
   return {
@@ -62,7 +62,7 @@ export const make = Effect.fnUntraced(function*(data: ReadonlyArray<AnyDatum>) {
   } satisfies Omit<Command, "op">
 })
 
-/** Splits `all` into one part per datum. */
+/** Splits the log-probabilities of all targets into one array per datum. */
 export const split = (data: ReadonlyArray<AnyDatum>, all: Float32Array): ReadonlyArray<Float32Array> => {
   let at = 0
   return data.map(({ inputs: { targetTokens: { length } } }) => all.slice(at, at += length))

@@ -8,7 +8,7 @@ import type { Answered, PythonProcess } from "../process/PythonProcess.ts"
 import { named } from "./Operation.ts"
 import * as PassData from "./PassData.ts"
 
-/** What a client samples from. */
+/** The adapter or base model that a client samples from, and its process. */
 export interface From {
   readonly process: PythonProcess
   readonly limits: RequestRules.Limits
@@ -18,7 +18,7 @@ export interface From {
   readonly memoryBytes: number
 }
 
-/** Seeds for the Python process. They are whole numbers, and `seed + i` must stay exact. */
+/** One seed per sample: `seed`, `seed + 1` and so on. Without `seed`, the first seed is random. */
 const seedsOf = Effect.fnUntraced(function*(count: number, seed: number | undefined) {
   const first = seed ?? (yield* Random.nextInt)
   return Array.from({ length: count }, (_, index) => first + index)

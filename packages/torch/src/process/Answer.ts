@@ -47,7 +47,7 @@ const Refusal = Schema.Struct({
 /** Whether an answer is a refusal. */
 export const isRefusal = Schema.is(Refusal)
 
-/** The reason of a refusal. */
+/** Converts a refusal to the failure reason of a `TinkerError`. */
 export const reasonOf = (
   { error: { detail, lacks, of = "", reason } }: Schema.Schema.Type<typeof Refusal>
 ): TinkerError.Reason => {

@@ -59,7 +59,7 @@ export interface Rest {
   readonly length: number
 }
 
-/** Before the first byte. */
+/** The state before the first byte arrives. */
 export const nothing: Rest = { pieces: [], length: 0 }
 
 const joined = ({ length, pieces }: Rest) => {
@@ -74,7 +74,7 @@ const joined = ({ length, pieces }: Rest) => {
   return bytes
 }
 
-/** The length of the first frame, as far as it is known. */
+/** The length of the first frame in bytes, or of its prefix until the prefix is complete. Throws if the header is too long. */
 const needed = (rest: Rest) => {
   const [first] = rest.pieces
   if (rest.length < prefix || first === undefined) return prefix

@@ -29,19 +29,19 @@ export interface Answered<A> {
 /** The process after it has loaded the model. */
 export interface PythonProcess {
   readonly ready: Answer.Ready
-  /** Sends a command and waits for its answer. Interrupting a sample cancels it in the process. */
+  /** Sends a command and waits for its answer. Interrupting a `sample` command cancels it in the process. */
   readonly ask: <S extends Schema.Top & { readonly DecodingServices: never }>(
     schema: S,
     command: Command
   ) => Effect.Effect<Answered<S["Type"]>, TinkerError.Reason>
-  /** Fails after the process has ended. */
+  /** Fails once the process has ended, has written an invalid frame, or has been closed with its scope. */
   readonly health: Effect.Effect<void, TinkerError.Unavailable>
 }
 
 /** The number of stderr lines that an error shows when the process ends. */
 const shownLines = 5
 
-/** How long the process may take to end before it is killed. */
+/** How long the process may take to end after its scope closes before it is killed. */
 const patience = "5 seconds"
 
 type Waiting = Deferred.Deferred<Frame.Frame, TinkerError.Reason>
