@@ -1,7 +1,7 @@
 /** Runs programs in child processes and returns what they print. */
 import { execFileSync } from "node:child_process"
 
-/** What the command prints. */
+/** Runs the command and returns its standard output, trimmed. Throws if it fails. */
 export const run = (command: string, ...args: ReadonlyArray<string>): string =>
   execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }).trim()
 

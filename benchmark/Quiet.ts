@@ -1,6 +1,6 @@
 /**
- * Measures while no other program runs, or reports how much the others used. Measurements that use all processors are distorted most by
- * other programs.
+ * Measures while other programs are idle, if possible, and reports the share of the processors that they used. They distort measurements
+ * that use all processors most.
  */
 import { Schema } from "effect"
 import { existsSync, readFileSync } from "node:fs"
@@ -21,7 +21,7 @@ const times = () =>
     { busy: 0, total: 0 }
   )
 
-/** Milliseconds of processor time of finished child processes. */
+/** Milliseconds of processor time of finished child processes; NaN without /proc. */
 const childMillis = () => {
   if (!existsSync("/proc/self/stat")) return NaN
   const fields = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)?.split(" ") ?? []
@@ -41,14 +41,14 @@ const others = <A>(run: () => A) => {
 const second = new Int32Array(new SharedArrayBuffer(4))
 const pause = () => others(() => Atomics.wait(second, 0, 0, 1000))
 
-/** Waits for a second in which no other program runs, for at most half a minute. */
+/** Waits until other programs use at most a tenth of the processors for a second, or for half a minute. */
 const quiet = () => {
   for (let waited = 0; waited < longestWaitSeconds && pause().share > tolerated; waited++);
 }
 
 let most = 0
 
-/** Repeats `run` until an attempt is undisturbed, and returns the result of the least disturbed attempt. */
+/** Repeats `run` until an attempt is undisturbed, at most three times, and returns the result of the least disturbed attempt. */
 export const undisturbed = <A>(run: () => A): A => {
   quiet()
   let best = others(run)
@@ -62,16 +62,16 @@ export const undisturbed = <A>(run: () => A): A => {
   return best.value
 }
 
-/** What a process prints as JSON, in its least disturbed attempt. */
+/** Decodes the JSON that `run` returns in its least disturbed attempt. */
 export const measured = <A>(name: string, schema: Schema.Codec<A, unknown>, run: () => string): A => {
   const text = undisturbed(run)
   Report.progress(`${name}: ${text}`)
   return Schema.decodeUnknownSync(Schema.fromJsonString(schema))(text)
 }
 
-/** One measurement of each contestant, one after another. */
+/** Measures each contestant once, one after another, and returns the results by name. */
 export const round = <A>(contestants: ReadonlyMap<string, () => string>, schema: Schema.Codec<A, unknown>) =>
   new Map(Array.from(contestants, ([name, run]) => [name, measured(name, schema, run)] as const))
 
-/** The processor share of other programs in the most disturbed measurement. */
+/** A sentence with the processor share of other programs in the most disturbed measurement so far. */
 export const disturbance = () => `Other programs took at most ${Report.percent(most)} of the processors meanwhile.`

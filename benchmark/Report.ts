@@ -36,7 +36,7 @@ export const progress = (line: string) => void process.stderr.write(`${line}\n`)
 
 export const print = (text: string) => void process.stdout.write(`${text}\n`)
 
-/** The date and the machine of the measurement. */
+/** The date, the processors, the Node version and the load, as text. */
 export const machine = () => {
   const [processor] = cpus()
   const load = loadavg().map((value) => value.toFixed(1)).join(", ")
@@ -48,7 +48,7 @@ export const machine = () => {
   ].join("; ")
 }
 
-/** Prints a page and saves it in `benchmark/results`. */
+/** Prints a page and saves it as `benchmark/results/<name>.md`. */
 export const write = (name: string, title: string, parts: ReadonlyArray<string>) => {
   const page = [`# ${title}`, ...parts].join("\n\n")
   print(page)

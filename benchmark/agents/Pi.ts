@@ -31,14 +31,14 @@ const note = (of: ReadonlyArray<string>, index: number): Note => {
 
 const trained = Array.from({ length: prefixes.length * 60 }, (_, index) => note(prefixes, index))
 
-/** Different files for each seed, without repetition. */
+/** At most `count` training notes without repetition, chosen and ordered by the seed. */
 export const train = (count: number, seed: number): ReadonlyArray<Note> =>
   Array.from(Seed.permutation(trained.length, Seed.derive(seed, "notes")).subarray(0, count))
     .flatMap((index) => trained[index] ?? [])
 
 export const heldOut = Array.from({ length: 64 }, (_, index) => note(heldOutPrefixes, index))
 
-/** The path of Pi on this machine, if it is installed. */
+/** The path of Pi's `dist/cli.js` from the environment variable `PI`; undefined if it is not set. */
 export const program = process.env["PI"]
 
 /** Runs Pi without user configuration and with a single tool, because its own instructions do not fit into a preset's context. */

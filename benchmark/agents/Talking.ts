@@ -26,7 +26,7 @@ export const timed = (times: Times) => <A>(ask: () => Promise<A>) => {
   })
 }
 
-/** The way to the model. */
+/** The address and the name of the model. */
 export interface Model {
   readonly baseUrl: string
   readonly model: string
@@ -63,7 +63,7 @@ export const talk = async (connection: Connection, requests: number, pauses: Rea
   return times
 }
 
-/** The message that a thread receives; its answer has the same number. */
+/** A message to the worker thread, whose answer has the same `id`. */
 export interface Asked extends Model {
   readonly id: number
   readonly requests: number

@@ -44,7 +44,7 @@ const tools = instruments.map((instrument): OpenAI.ChatCompletionTool => ({
   }
 }))
 
-/** A three-digit number that is unlikely to be guessed. */
+/** The reading of an instrument: a three-digit number, derived from the names of instrument and vessel. */
 const reading = (instrument: string, vessel: string) => String(100 + Seed.derive(0, instrument, vessel) % 900)
 
 const read = (name: string, given: string): string => {
@@ -65,14 +65,14 @@ const question = (of: ReadonlyArray<string>, index: number) => {
 
 const trained = Array.from({ length: 2 * names.length * 90 }, (_, index) => question(names, index))
 
-/** Different questions for each seed, without repetition. */
+/** At most `count` training questions without repetition, chosen and ordered by the seed. */
 export const train = (count: number, seed: number) =>
   Array.from(Seed.permutation(trained.length, Seed.derive(seed, "vessels")).subarray(0, count))
     .flatMap((index) => trained[index] ?? [])
 
 export const heldOut = Array.from({ length: 128 }, (_, index) => question(heldOutNames, index))
 
-/** The agent's final answer; undefined if it keeps calling tools. */
+/** The agent's final answer; undefined if it still calls tools in its third turn, or answers without text. */
 export const answer = async (client: OpenAI, model: string, content: string) => {
   const messages: Array<OpenAI.ChatCompletionMessageParam> = [{ role: "user", content }]
   for (let turn = 0; turn < 3; turn++) {

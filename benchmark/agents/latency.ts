@@ -24,7 +24,7 @@ const durations = () => {
   return () => draw.integer(40, 60)
 }
 
-/** A backend that takes 40 to 60 ms for each request, or no time if it is not busy. */
+/** A backend that answers each request after 40 to 60 ms, or at once if `isBusy` is false. */
 const backend = (model: ChatModel.ChatModel, isBusy = true): Policy.Policy => {
   const tokens = model.tokenizer.encode(`${Talking.answer}<|im_end|>`)
   const sampled = { tokens, logprobs: new Float32Array(tokens.length).fill(-0.1), stopReason: "stop" } as const
@@ -34,7 +34,7 @@ const backend = (model: ChatModel.ChatModel, isBusy = true): Policy.Policy => {
 
 const key = { iteration: 0, group: "latency", member: 0, attempt: 0 }
 
-/** A thread of agents. */
+/** Starts a worker thread. The returned function runs one session of an agent in it and returns the time of each request. */
 const openThread = () => {
   const thread = new Worker(new URL("Talking.ts", import.meta.url))
   const waiting = new Map<number, (told: Talking.Told) => void>()
@@ -129,7 +129,7 @@ const milliseconds = (value: number) => value.toFixed(2)
 
 const requests = 10
 
-/** Runs sessions, at most `inFlight` of them concurrently. */
+/** Runs sessions, at most `inFlight` of them concurrently, and returns the time of each request. */
 const run = (setup: Setup, way: Way, policy: Policy.Policy, inFlight: number, sessions: number) => {
   const times: Times = []
   const all = Effect.forEach(
@@ -152,7 +152,7 @@ const measure = Effect.fnUntraced(function*(setup: Setup, way: Way, inFlight: nu
 const base: Way = "called in this thread"
 const others: ReadonlyArray<Way> = ["a bare HTTP server", "`fetch` of the session", "HTTP gateway"]
 
-/** Before the measurement, each way answers 3,000 requests of an instant backend, so its code is compiled. */
+/** A table of the latency of each way. Before, each way answers 3,000 requests of an instant backend, so its code is compiled. */
 const added = Effect.fnUntraced(function*(setup: Setup) {
   const instant = backend(setup.model, false)
   for (const way of [base, ...others]) yield* run(setup, way, instant, 20, 300)

@@ -29,7 +29,7 @@ interface Task {
   readonly answer: string
 }
 
-/** The training tasks and the measurement tasks of an agent. */
+/** An agent's model and settings, its training tasks, and the tasks on which it is measured. */
 interface Tasks {
   readonly model: string
   readonly maxTokens: number
@@ -178,7 +178,7 @@ const gateway = AgentGateway.AgentGateway.layer.pipe(
   Layer.provide(NodeHttpServer.layer(() => createServer({ keepAliveTimeout: 120_000 }), { host: "127.0.0.1", port: 0 }))
 )
 
-/** The Python agents, if Python is installed. */
+/** The Python agent if Python is installed, otherwise none. */
 const pythons = Effect.suspend(() =>
   PythonAgent.isThere()
     ? Effect.map(Layer.build(PythonAgent.PythonAgent.layer), (context) => [
@@ -187,7 +187,7 @@ const pythons = Effect.suspend(() =>
     : Effect.succeed([])
 )
 
-/** Pi, if it is installed. */
+/** Pi if the environment variable `PI` is set, otherwise none. */
 const pis = Effect.suspend(() => {
   const { program } = Pi
   return program === undefined

@@ -42,7 +42,7 @@ export const all = (left: CrossedEffects.Table, right: CrossedEffects.Table) => 
     freedom: seeds - 1
   }))
   return {
-    /** Equals restricted maximum likelihood for balanced tables. */
+    /** For balanced tables, this interval equals that of restricted maximum likelihood. */
     "components of at least 0": satterthwaite(difference, [problems, ...excess]),
     "equal deviations": satterthwaite(difference, [
       rest,

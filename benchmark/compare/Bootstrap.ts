@@ -4,7 +4,7 @@ import type { CrossedEffects } from "@effect-rl/core/evaluation"
 /** Number of resamples per pair. */
 export const resamples = 400
 
-/** Draws seeds with replacement, and sums their scores over the drawn problems. */
+/** Draws as many seeds as there are, with replacement, and returns the mean of their sums of scores over the drawn problems. */
 const drawnSum = (table: CrossedEffects.Table, counts: Float64Array, uniform: () => number) => {
   const sums = table.map((row) => row.reduce((sum, score, problem) => sum + score * (counts[problem] ?? 0), 0))
   return table.reduce((sum) => sum + (sums[Math.floor(uniform() * sums.length)] ?? NaN), 0) / table.length

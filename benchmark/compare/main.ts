@@ -12,7 +12,7 @@ const problems = 200
 const pairs = 10_000
 /** Number of simulated pairs for which the bootstrap is computed as well. */
 const bootstrapped = 1_000
-/** Pairs with an effect. */
+/** Number of simulated pairs with an effect. */
 const affected = 2_000
 const shownEffect = 0.1
 
@@ -23,7 +23,7 @@ interface Interval {
 
 type Tables = ReturnType<typeof SimulatedScores.pair>
 
-/** The intervals of one pair by name. If a side has only one seed, only problems vary. */
+/** The intervals of one pair by name. The alternatives need several seeds on both sides. */
 const intervalsOf = ([left, right]: Tables): Readonly<Record<string, Interval>> => ({
   compare: CrossedEffects.difference(left, right),
   ...(Math.min(left.length, right.length) > 1 ? Alternatives.all(left, right) : {})

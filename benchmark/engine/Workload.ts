@@ -42,7 +42,7 @@ export const weight = (sequence: number, position: number) => ((sequence * 31 + 
 export const groups = 32
 export const groupSize = 8
 
-/** A training sequence of that batch, with the inputs of the loss. */
+/** A training sequence of the batch of `npm start`, with the inputs of the loss. */
 export interface Row {
   readonly tokens: ReadonlyArray<number>
   readonly targets: ReadonlyArray<number>
@@ -54,7 +54,7 @@ export const Speed = Schema.Struct({
   trainTokensPerSecond: Schema.Finite,
   /** Policy-gradient steps per second on the groups; absent if they were not measured. */
   groupStepsPerSecond: Schema.optional(Schema.Finite),
-  /** The loss of the first of these steps. */
+  /** The loss of the first policy-gradient step. */
   groupLoss: Schema.optional(Schema.Finite),
   sampleTokensPerSecond: Schema.Finite,
   /** The loss of the first training step, which must be equal for all contestants. */
@@ -65,7 +65,7 @@ export type Speed = typeof Speed.Type
 const linears = { query: [128, 128], key: [128, 64], value: [128, 64], output: [128, 128] }
 const wides = { gate: [128, 384], up: [128, 384], down: [384, 128] }
 
-/** The inputs and outputs of the adapted matrices in a layer. */
+/** The names, input sizes and output sizes of the adapted matrices in a layer. */
 export const matrices: ReadonlyArray<readonly [name: string, inputs: number, outputs: number]> = Object
   .entries({ ...linears, ...wides })
   .map(([name, [inputs = 0, outputs = 0]]) => [name, inputs, outputs] as const)

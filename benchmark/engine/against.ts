@@ -44,7 +44,7 @@ const fields = ["time/sampling", "time/training", "env/all/reward/total"] as con
 
 let runs = 0
 
-/** The seconds of all iterations but the first, which is a warm-up. */
+/** Trains, and returns the seconds of sampling and training in total, and the rewards, without the first iteration, a warm-up. */
 const train = (root: string): Costs => {
   const folder = join(scratch, `run-${runs++}`)
   const flags = { iterations, "eval-every": 0, "save-every": 0, "log-path": folder }

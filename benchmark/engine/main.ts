@@ -41,7 +41,7 @@ type Field = keyof typeof Workload.Speed.fields
 
 const of = (name: string, field: Field) => Report.median(runs.flatMap(({ speeds }) => speeds.get(name)?.[field] ?? []))
 
-/** The median over rounds of the ratio within a round. */
+/** The engine's value divided by a contestant's: the median over rounds of the ratio within a round. */
 const ratio = (name: string, field: Field) =>
   Report.median(
     runs.map(({ speeds }) => (speeds.get("effect-rl")?.[field] ?? NaN) / (speeds.get(name)?.[field] ?? NaN))

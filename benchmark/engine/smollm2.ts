@@ -43,7 +43,7 @@ rmSync(scratch, { recursive: true })
 
 const of = (name: string) => Report.median(speeds.map((round) => round.get(name) ?? NaN))
 
-/** The engine's rate relative to a contestant's on the same weights. */
+/** The engine's rate divided by a contestant's on the same weights: the median over rounds of the ratio within a round. */
 const ratio = (name: string) => {
   const own = name.replace("llama.cpp", "effect-rl")
   return Report.median(speeds.map((round) => (round.get(own) ?? NaN) / (round.get(name) ?? NaN)))

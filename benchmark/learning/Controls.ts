@@ -11,7 +11,7 @@ export const none: Control = () => ({})
 /** A learning rate of 0: nothing is learned, so the score must stay the same. */
 export const noLearning: Control = () => ({ learningRate: 0 })
 
-/** Shuffled rewards: each reward goes to a random member of the group. */
+/** Shuffled rewards: the rewards of each informative group are permuted at random among its members. */
 export const shuffled = (seed: number) => {
   const orders = new Map<GroupResult.Group, Uint32Array>()
   const orderOf = (group: GroupResult.Group) => {

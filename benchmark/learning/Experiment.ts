@@ -11,9 +11,9 @@ import type { Control } from "./Controls.ts"
 export const iterations = 25
 
 export interface Scores {
-  /** Correct answers at temperature 1. */
+  /** Share of correct answers at temperature 1. */
   readonly sampled: Proportion.Proportion
-  /** Correct answers with greedy sampling. */
+  /** Share of correct answers with greedy sampling. */
   readonly greedy: Proportion.Proportion
   /** Share of the sampled answers with a worked computation before the box. */
   readonly worked: number
@@ -37,7 +37,7 @@ const responses = (groups: ReadonlyArray<GroupResult.GroupResult>) =>
 
 const maxTokens = 40
 
-/** The answers of one evaluator before an iteration. */
+/** The groups that the evaluator `held_out` rolled out before an iteration. */
 const answers = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunRecord>, iteration: number) {
   const store = yield* RunStore.RunStore
   const groups = records.filter(RunRecord.guards.GroupRolledOut).filter((group) =>
@@ -87,7 +87,7 @@ const options = (model: ChatModel.ChatModel, seed: number) => {
 
 const name = "effect-rl/tiny-128"
 
-/** Trains for 25 iterations with `seed`. */
+/** Trains for 25 iterations with `seed`, with the update that `control` changes, and measures before and after. */
 export const run = Effect.fnUntraced(function*(seed: number, control: Control) {
   const model = yield* ChatModel.resolve(name)
   const startedAt = yield* Clock.currentTimeMillis
@@ -103,7 +103,7 @@ export const run = Effect.fnUntraced(function*(seed: number, control: Control) {
   return outcome
 }, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
 
-/** The base model's share of correct answers, and of problems that at least one of eight attempts solves. */
+/** The base model's share of correct answers in eight attempts, and of problems that at least one of the eight attempts solves. */
 export const base = Effect.gen(function*() {
   const model = yield* ChatModel.resolve(name)
   const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))

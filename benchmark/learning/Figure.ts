@@ -12,7 +12,7 @@ export interface Row<out E, out R> {
 }
 
 export interface Figure<out E, out R> extends Picture.Labels {
-  /** Names its files. */
+  /** The name of the figure's files, without extension. */
   readonly name: string
   /** What the score counts, before and after training. */
   readonly score: string
@@ -43,7 +43,7 @@ const keptRows = <E, R>({ rows }: Figure<E, R>, kept: Kept.Kept): ReadonlyArray<
 
 const curves = (outcomes: ReadonlyArray<Kept.Outcome>) => outcomes.map(({ curve }) => curve)
 
-/** Draws rows into `docs/images/curves`, one panel per row. */
+/** Draws rows into `docs/images/curves`, one panel per row. Without rows it draws nothing. */
 export const save = Effect.fnUntraced(function*(name: string, labels: Picture.Labels, rows: ReadonlyArray<Measured>) {
   const fs = yield* FileSystem.FileSystem
   if (rows.length === 0) return
@@ -57,14 +57,14 @@ export const save = Effect.fnUntraced(function*(name: string, labels: Picture.La
   yield* fs.writeFileString(`${folder}/${name}.svg`, Picture.draw(labels, panels))
 })
 
-/** Draws what is kept. */
+/** Draws the stored rows of a figure. */
 export const draw = Effect.fnUntraced(function*<E, R>(figure: Figure<E, R>) {
   yield* save(figure.name, figure, keptRows(figure, yield* Kept.read(figure.name)))
 })
 
 const number = (value: number) => Math.abs(value) >= 1 ? value.toFixed(2) : String(Number(value.toPrecision(3)))
 
-/** Pools the seeds: a share with its interval, or a mean. */
+/** The pooled scores of all seeds as text: a share with its interval, or a mean if the scores are not shares. Empty without scores. */
 const together = (scores: ReadonlyArray<Kept.Score>) => {
   const trials = scores.reduce((sum, { trials = 0 }) => sum + trials, 0)
   if (scores.length === 0) return ""
@@ -78,7 +78,7 @@ const each = (scores: ReadonlyArray<Kept.Score>) =>
 
 const after = (outcomes: ReadonlyArray<Kept.Outcome>) => outcomes.map(({ after }) => after)
 
-/** Pools the other numbers: sums of counts, and means over seeds. */
+/** The other numbers of the outcomes as text: whole numbers are listed seed by seed, others are averaged over seeds. */
 const besides = (outcomes: ReadonlyArray<Kept.Outcome>) =>
   Object.keys(outcomes[0]?.besides ?? {}).map((name) => {
     const values = outcomes.map(({ besides }) => besides[name] ?? NaN)

@@ -2,7 +2,7 @@
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as Report from "../Report.ts"
 
-/** A number, or a share of a number of trials. It includes the 95 % interval if that cannot be computed from them. */
+/** A number, or a share of `trials`. `interval` is the 95 % interval of a number; that of a share follows from its trials. */
 export const Score = Schema.Struct({
   value: Schema.Number,
   trials: Schema.optionalKey(Schema.Int),
@@ -34,7 +34,7 @@ export interface Row<out E, out R> {
 }
 
 export interface Rows<out E, out R> {
-  /** Names the file. */
+  /** The name of the JSON file, without extension. */
   readonly name: string
   readonly seeds: ReadonlyArray<number>
   readonly rows: ReadonlyArray<Row<E, R>>
@@ -46,7 +46,7 @@ const fileOf = (name: string) => Effect.map(root, (root) => `${root}/benchmark/r
 
 const codec = Schema.fromJsonString(Kept)
 
-/** The stored outcomes under a name; empty if nothing was measured. */
+/** The stored outcomes under a name; empty if there is no file. */
 export const read = Effect.fnUntraced(function*(name: string) {
   const fs = yield* FileSystem.FileSystem
   const text = yield* Effect.option(fs.readFileString(yield* fileOf(name)))
@@ -56,7 +56,7 @@ export const read = Effect.fnUntraced(function*(name: string) {
 
 const rounded = (value: number) => Number(value.toPrecision(6))
 
-/** Writes readable JSON, with numbers rounded to the precision of the image. */
+/** Writes readable JSON, with numbers rounded to six significant digits. */
 const write = Effect.fnUntraced(function*(name: string, kept: Kept) {
   const fs = yield* FileSystem.FileSystem
   const file = yield* fileOf(name)

@@ -14,9 +14,9 @@ export interface Panel {
 
 export interface Labels {
   readonly title: string
-  /** What the curves show. */
+  /** The quantity that the curves show, as text. */
   readonly value: string
-  /** What the control is. */
+  /** The name of the control. */
   readonly control: string
   /** Lower end of the value axis; smaller values are drawn at that end. */
   readonly least?: number
@@ -116,7 +116,7 @@ const panelIn = (axes: Axes, box: Box, { control, measured, title }: Panel) => {
   ]
 }
 
-/** An image that is 800 pixels wide. Its panels have the same axes. */
+/** An SVG document that is 800 pixels wide. All panels have the same axes. */
 export const draw = (labels: Labels, panels: ReadonlyArray<Panel>): string => {
   const columns = Math.min(4, panels.length)
   const rows = Math.ceil(panels.length / columns)

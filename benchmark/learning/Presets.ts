@@ -65,14 +65,14 @@ const scoreOf = ({ reward, score }: RunRecord.Evaluated): Kept.Score => {
 
 const sum = (values: ReadonlyArray<number>) => values.reduce((total, value) => total + value, 0)
 
-/** The evaluations of correct answers if there are any, otherwise the first evaluations. */
+/** The evaluations of the evaluator `held_out`, or without it those of the first evaluator. */
 const evaluationsOf = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   const all = records.filter(RunRecord.guards.Evaluated)
   const { evaluator } = all.find(({ evaluator }) => evaluator === "held_out") ?? all[0] ?? {}
   return all.filter((evaluation) => evaluation.evaluator === evaluator)
 }
 
-/** The reward of each iteration, or each evaluation if there are no rewards. */
+/** The reward of each iteration, or the score of each evaluation if there are no rewards. */
 const curveOf = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   const rewards = records.filter(RunRecord.guards.Updated).flatMap(({ reward }) => reward?.mean ?? [])
   return rewards.length > 0 ? rewards : evaluationsOf(records).map((evaluation) => scoreOf(evaluation).value)

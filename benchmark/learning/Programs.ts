@@ -107,7 +107,7 @@ const native = rowOf("bubblewrap", Sandbox.Sandbox.layerBubblewrap())
 
 const portable = rowOf("WASI", Sandbox.Sandbox.layerWasi())
 
-/** The order of the measurements: everything is measured once before anything is repeated. */
+/** The order of the measurements: both sandboxes are measured with one seed before further seeds. */
 const stages = [
   { seeds: [0], row: native },
   { seeds: [0], row: portable },
@@ -139,7 +139,7 @@ const labels = {
   control: "rewards shuffled in each group"
 }
 
-/** Whether the verdicts of both sandboxes led to the same rewards. */
+/** A sentence that says whether the rewards with seed 0 are equal in both sandboxes; none if a sandbox was not measured. */
 const agreement = ({ rows }: Kept.Kept) => {
   const [native, wasi] = ["bubblewrap", "WASI"].map((place) => rows[place]?.["trained"]?.[0]?.curve)
   if (native === undefined || wasi === undefined) return []

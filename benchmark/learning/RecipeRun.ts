@@ -1,4 +1,4 @@
-/** Recipe runs of which an experiment may change a part. */
+/** Runs of recipes, parts of which an experiment may change. */
 import { ChatModel, RunStore, Setting } from "@effect-rl/core"
 import { type Recipe, TrainingSettings } from "@effect-rl/recipes"
 import { Effect, Schema, Stream } from "effect"

@@ -49,7 +49,7 @@ export const rightAnswers = Effect.fnUntraced(function*(chat: ChatModel.ChatMode
   return Math.round((score?.value ?? NaN) * problems)
 }, Effect.scoped)
 
-/** Trains with one seed. */
+/** Trains with one seed, and counts the correct held-out answers afterwards. */
 export const trainOne = Effect.fnUntraced(
   function*(
     settings: object,

@@ -29,7 +29,7 @@ const runs = (name: string, count: number, control: Controls.Control) =>
       })
   )
 
-/** The mean over seeds with its 95 % interval (Student's t). */
+/** The mean over at most five seeds with its 95 % interval (Student's t); only the mean for one seed. */
 const overSeeds = (values: ReadonlyArray<number>) => {
   const quantiles = [NaN, 12.71, 4.303, 3.182, 2.776]
   const centre = Report.mean(values)

@@ -44,7 +44,7 @@ export const make = (times: Times) => {
   let working = 0
   let begun = 0
 
-  /** Done in no virtual time. */
+  /** Runs work of the engine in real time; no virtual time passes meanwhile. */
   const work = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     Effect.acquireUseRelease(
       Effect.sync(() => {

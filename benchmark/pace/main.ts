@@ -22,7 +22,7 @@ import * as LongTail from "./LongTail.ts"
 const times: LongTail.Times = { median: 1000, tail: 20, step: 3000 }
 const [iterations, groups, groupSize, maxTokens] = [25, 16, 8, 40]
 const seeds = [0, 1, 2]
-/** Held out. */
+/** Number of held-out problems. */
 const problems = 512
 
 const paces = {
@@ -43,7 +43,7 @@ interface Outcome {
   readonly dropped: number
 }
 
-/** The time without sampling, and the mean and maximum number of concurrent answers. */
+/** The time without sampling, and the maximum number of concurrent answers. */
 const occupancy = (sampled: ReadonlyArray<LongTail.Sampled>) => {
   const changes = sampled.flatMap(({ from, until }) => [[from, 1], [until, -1]] as const)
     .toSorted(([left], [right]) => left - right)

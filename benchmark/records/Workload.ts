@@ -15,7 +15,7 @@ const vocabulary = 150_000
 
 export const groups = rollouts / groupSize
 
-/** Groups of an iteration. */
+/** Number of groups in an iteration. */
 export const perIteration = 100
 
 /** Number of groups to grade again: those of 10,000 rollouts. */
@@ -48,7 +48,7 @@ const member = (first: Int32Array, next: () => number): Trajectory.Trajectory =>
   return { transitions, stepReward, stopReason: Option.some("completed"), truncations: 0 }
 }
 
-/** The group of that index. */
+/** The group with this index. Equal indexes give equal groups. */
 export const group = (index: number): GroupResult.Completed => {
   const next = Seed.uniform(index)
   const first = tokens(promptTokens, next)
@@ -66,7 +66,7 @@ export const group = (index: number): GroupResult.Completed => {
   }
 }
 
-/** The record of that group. */
+/** The record of a group. */
 export const record = ({ key, rewardsG, samplerStep, tags }: GroupResult.Completed): RunRecord.Entry => ({
   _tag: "GroupRolledOut",
   iteration: samplerStep,

@@ -23,7 +23,7 @@ const together = 100
 const base64 = ({ buffer, byteLength, byteOffset }: Int32Array | Float32Array) =>
   Buffer.from(buffer, byteOffset, byteLength).toString("base64")
 
-/** All values of a group as JSON, with numbers as base64 and full prompts. */
+/** All values of a group as JSON, with tokens and log-probabilities as base64, and the full prompt of each turn. */
 const plainJson = (group: GroupResult.Completed) =>
   JSON.stringify({
     ...group,
@@ -92,7 +92,7 @@ const Read = Schema.fromJsonString(
   Schema.Struct({ opened: Measured, transcripts: Schema.Array(Schema.Finite), regraded: Measured })
 )
 
-/** In a process of its own. */
+/** Reads the run in a separate process, and returns what it measured. */
 const read = (run: string) =>
   Schema.decodeUnknownEffect(Read)(Process.node(join(import.meta.dirname, "reading.ts"), run))
 

@@ -38,7 +38,7 @@ export const waits = () => {
 export const Measured = Schema.Struct({ wallMillis: Schema.Finite, cpuMillis: Schema.Finite })
 export type Measured = typeof Measured.Type
 
-/** Wall and CPU time. */
+/** Runs once, and returns the wall and processor time in milliseconds. */
 export const timed = async (run: () => Promise<unknown>): Promise<Measured> => {
   const cpu = process.cpuUsage()
   const start = performance.now()

@@ -52,7 +52,7 @@ const rollouts = (hold?: () => Promise<void>) => {
 
 const run = (hold?: () => Promise<void>) => Effect.runPromise(rollouts(hold))
 
-/** Holds every episode at its last turn, then interrupts all of them. */
+/** Holds every episode at its last turn, then interrupts all of them and measures the interruption. */
 const interrupted = async () => {
   let held = 0
   let allHeld = () => {}

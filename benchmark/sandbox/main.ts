@@ -40,7 +40,7 @@ with ThreadPoolExecutor(${concurrency}) as threads:
 interface Measured {
   readonly name: string
   readonly startMillis: number
-  /** Time of a sandbox's first verdict, and of a later one, while nothing else runs. */
+  /** Median milliseconds of a sandbox's first verdict, and of later ones, while no other verdict runs. */
   readonly firstMillis: number
   readonly nextMillis: number
   /** Judges the programs of one turn and returns the number of correct verdicts. */
@@ -83,7 +83,7 @@ const graded = (open: Sandbox.Sandbox["Service"]["open"]) =>
     )
   )
 
-/** Verdicts that each open a new sandbox, with their durations. */
+/** Milliseconds of the verdict on each case, one after another in one new sandbox. */
 const timedVerdicts = (open: Sandbox.Sandbox["Service"]["open"]) =>
   Effect.scoped(
     Effect.flatMap(

@@ -16,7 +16,7 @@ const folder = process.env["EFFECT_RL_TOKENIZERS"] ?? ""
 const python = process.env["TOKENIZERS_PYTHON"]
 const here = (file: string) => join(import.meta.dirname, file)
 
-/** Files by name. */
+/** Tokenizer files by name. */
 const tokenizers = new Map<string, string>([
   ...["qwen3", "llama3"].flatMap((name) => {
     const file = sharedFile(`data/tokenizers/${name}.tokenizer.json`)

@@ -10,7 +10,7 @@ const leastSeconds = 1
 
 const residentMegabytes = () => process.memoryUsage().rss / 1e6
 
-/** The best of the passes behind a first one, which warms the caches up. */
+/** The value and the seconds of the fastest pass after a first one, which warms the caches up. */
 const best = <A>(pass: () => A) => {
   let [value, seconds] = [pass(), Infinity]
   const end = performance.now() + 1000 * leastSeconds

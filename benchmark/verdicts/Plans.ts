@@ -26,7 +26,7 @@ export interface RlPlan {
   readonly grader?: () => Grader
   /** Whether held-out answers are graded by the same grader. */
   readonly isMeasuredSo?: boolean
-  /** Nothing is held out. */
+  /** Whether the run has no held-out evaluations. */
   readonly isUnmeasured?: boolean
   /** The largest operand. Default: 99. */
   readonly largest?: number

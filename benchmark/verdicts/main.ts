@@ -1,7 +1,7 @@
 /**
  * Makes runs with planted faults, and stores their records and the audit's findings, without transcripts, in
- * `packages/core/test/fixtures/verdicts`. The arguments are the number of a round and, optionally, the names of some of its runs. Stored
- * runs are not repeated.
+ * `packages/core/test/fixtures/verdicts`. The arguments are the number of a round (default 1) and, optionally, the names of some of its
+ * runs. Stored runs are repeated only if they are named.
  */
 import {
   ChatModel,

@@ -1,7 +1,7 @@
 /**
  * Compares the page with Inspect View and Trackio on the same run, with the same script in headless Chromium: the number of clicks and keys
- * to the answer of a question, and the time until something is painted and until the answer is. Inspect View and Trackio come from PyPI, in
- * the virtual environment of `npm run conformance:readers`.
+ * to the answer of a question, and the time until the first paint and until the answer is visible. Inspect View and Trackio come from
+ * PyPI, in the virtual environment of `npm run conformance:readers`.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -20,7 +20,7 @@ const cli = join(import.meta.dirname, "../../packages/cli/src/bin.ts")
 const node = ["--conditions=@effect-rl/source", "--disable-warning=ExperimentalWarning", cli]
 
 const attempts = 5
-/** Long enough for a busy machine. What has not appeared by then counts as missing. */
+/** Milliseconds to wait for an answer, enough for a busy machine. An answer that is not visible by then counts as missing. */
 const patience = 15_000
 
 const effectRl = (...args: ReadonlyArray<string>) =>

@@ -1,4 +1,4 @@
-/** The tool of the example agents, without a library's declaration of it. */
+/** The calculator tool of the example agents. Each agent declares it again in the format of its library. */
 export const calculator = {
   name: "calculator",
   description: "Works out an expression of numbers, + - * / and parentheses, exactly. Fractions come as a/b.",
@@ -16,7 +16,7 @@ const operations: Readonly<Record<string, (left: number, right: number) => numbe
   "*": (left, right) => left * right
 }
 
-/** The value of an expression, or the reason why it has none. */
+/** The value of the first sum, difference or product of two integers in the text, or a sentence if there is none. */
 export const calculate = (expression: unknown): string => {
   const [, left, sign = "", right] = /(-?\d+) *([-+*]) *(\d+)/.exec(String(expression)) ?? []
   return String(operations[sign]?.(Number(left), Number(right)) ?? "this cannot be worked out")

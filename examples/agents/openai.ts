@@ -4,7 +4,7 @@ import { calculate, calculator } from "./calculator.ts"
 
 const tools: Array<OpenAI.ChatCompletionTool> = [{ type: "function", function: calculator }]
 
-/** The agent's final answer; undefined if it keeps calling the calculator. */
+/** The agent's final answer; undefined if it still calls the calculator in its third turn, or answers without text. */
 export const answer = async (client: OpenAI, model: string, question: string) => {
   const messages: Array<OpenAI.ChatCompletionMessageParam> = [{ role: "user", content: question }]
   for (let turn = 0; turn < 3; turn++) {

@@ -22,13 +22,13 @@ const batch = (step: number) => {
   })
 }
 
-/** The reward: 1 if the last box contains the answer, otherwise 0. */
+/** The reward: 1 if the content of the last box, without commas and surrounding space, equals the answer; otherwise 0. */
 const grade = (text: string, answer: string) => {
   const boxed = [...text.matchAll(/\\boxed\{([^}]+)\}/g)].at(-1)?.[1]
   return boxed?.replaceAll(",", "").trim() === answer ? 1 : 0
 }
 
-/** Position t of prompt ++ tokens[:-1] predicts token t + 1. The prompt's positions have advantage 0. */
+/** Position t of prompt ++ tokens[:-1] predicts token t + 1. Positions before the last prompt token have advantage and mask 0. */
 const toDatum = (prompt: ModelInput.ModelInput, sample: Sampling.SampledTokens, advantage: number) => {
   const modelInput = ModelInput.append(prompt, sample.tokens.subarray(0, -1))
   const start = prompt.length - 1

@@ -46,7 +46,10 @@ export const walkThrough = Effect.fnUntraced(function*(model: ChatModel.ChatMode
   return { observationLength: observation.input.length, reward: step.reward }
 })
 
-/** The rewards, advantages and datums of one group of four. */
+/**
+ * Rolls out a group of four, and returns its rewards, advantages, number of datums and the names of a datum's inputs. Returns undefined if
+ * the group has no training signal.
+ */
 export const oneGroup = Effect.fnUntraced(function*(model: ChatModel.ChatModel, problem: string, answer: string) {
   const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))
   const policy = Policy.fromSamplingClient(sampler, { maxTokens: 40, seed: 5 })
@@ -63,7 +66,7 @@ export const oneGroup = Effect.fnUntraced(function*(model: ChatModel.ChatModel, 
   return { rewards, advantages, datums: datums.length, keys }
 }, Effect.scoped)
 
-/** Trains on eight problems, two per iteration, with four attempts each. */
+/** Trains on eight problems, two per iteration, with four attempts each. Returns the learning rate. */
 export const train = Effect.fnUntraced(function*(model: ChatModel.ChatModel) {
   const learningRate = yield* Hyperparameters.getLr(model.name)
   const group = ([problem, answer]: (typeof problems)[number]) => attempts(model, problem, answer)

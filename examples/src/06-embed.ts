@@ -1,5 +1,5 @@
-// A run is a value. In this example it is one task of a larger app, which stops the run at a goal, limits its time, survives an unavailable
-// backend, and reports its progress.
+// A run is a value. In this example it is one task of a larger app, which stops the run at a goal, limits its time, logs a warning
+// if the backend is unavailable, and reports its progress.
 import { ChatModel, ProblemGroupBuilder, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { MathEnv } from "@effect-rl/recipes"
@@ -9,7 +9,7 @@ import { Console, Effect, Ref, Schedule, Stream } from "effect"
 
 const sums = Array.from({ length: 64 }, (_, index) => ({ a: (index * 37) % 100, b: (index * 61) % 100 }))
 
-/** Trains until the mean reward reaches the goal. */
+/** The updates of a run that ends once an iteration's mean reward reaches the goal, or after four epochs: 16 iterations. */
 export const learnSums = (goal: number) =>
   Effect.map(ChatModel.resolve("effect-rl/tiny-128"), (model) => {
     const dataset = RLDataset.fromArray(sums, {

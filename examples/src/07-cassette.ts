@@ -16,7 +16,7 @@ export const cassette = fileURLToPath(new URL("../cassettes/sums.jsonl", import.
 /** The file with the metrics that the recorded run reported. */
 export const metricsFile = fileURLToPath(new URL("../cassettes/sums.metrics.jsonl", import.meta.url))
 
-/** The program is the same whether it is recorded, replayed or trained: a Layer provides the backend. */
+/** The updates of a run of five iterations. A Layer decides whether the run is recorded, replayed or trained on a live backend. */
 export const learnSums = (learningRate: number) =>
   Effect.map(ChatModel.resolve(name, { tokenizer: fileURLToPath(Preset.folders.get(name) ?? "") }), (model) => {
     const dataset = Sums.dataset(Sums.boxed, { model, batches: 5, groupsPerBatch: 8, groupSize: 4 })
@@ -26,7 +26,7 @@ export const learnSums = (learningRate: number) =>
     Stream.filter(RunRecord.guards.Updated)
   )
 
-/** The metrics of an iteration without times. */
+/** The number of an iteration and its metrics, without those under `time/`. */
 export const reported = ({ iteration, metrics }: RunRecord.Updated) => ({
   iteration,
   ...Object.fromEntries(Object.entries(metrics).filter(([name]) => !name.startsWith("time/")))

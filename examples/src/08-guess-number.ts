@@ -9,7 +9,7 @@ import { Console, Effect, Layer } from "effect"
 
 const tokenizer = TestTokenizer.characters
 
-/** Guesses the middle of the remaining range. Some answers are words that the environment does not understand. */
+/** Guesses the middle of the remaining range. One answer in ten is phrased as a question, which the environment does not understand. */
 const guess = (conversation: string, seed: number) => {
   const [lowest, highest] = GuessNumberEnv.leftOpen(conversation, GuessNumberEnv.standard.range)
   const middle = Math.floor((lowest + highest) / 2)

@@ -1,5 +1,5 @@
 // A tool: the policy calls a calculator, reads its answer, and states the number. Half of the members call it, the others guess; three
-// training iterations show the difference. The model is a script, the training client a small real model.
+// training iterations show the difference. Answers are scripted, and training runs on the scripted backend's toy model.
 import { ChatModel, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { Calculation, CalculatorEnv } from "@effect-rl/recipes"

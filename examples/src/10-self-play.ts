@@ -10,7 +10,7 @@ import { Array, Console, Effect, Layer, Stream } from "effect"
 
 const tokenizer = TestTokenizer.characters
 
-/** A free cell of the newest board. */
+/** A random free cell of the newest board, or with probability 0.05 cell 9, which does not exist. */
 const move = (prompt: string, seed: number) => {
   const free = [...prompt.matchAll(/Free cells: ([\d, ]+)/g)].at(-1)?.[1]?.split(", ") ?? []
   const draw = Seed.uniform(seed)

@@ -95,7 +95,10 @@ const logprobsOf = (weights: Float64Array, prompt: ModelInput.ModelInput) => {
   )
 }
 
-/** Applies the temperature, then keeps the `topK` likeliest tokens, then the fewest whose total probability reaches `topP`. */
+/**
+ * Draws a token. Applies the temperature, then keeps the `topK` likeliest tokens, then the fewest whose total probability reaches `topP`.
+ * At temperature 0 the likeliest token is drawn.
+ */
 const draw = (logprobsV: Float64Array, params: Sampling.SamplingParams, uniform: number) => {
   const { temperature = 1, topK = 0, topP = 1 } = params
   const likeliest = Array.from(logprobsV.keys()).toSorted((a, b) => (logprobsV[b] ?? 0) - (logprobsV[a] ?? 0))
@@ -163,7 +166,7 @@ const makeSampler = Effect.fnUntraced(function*(modelPath: string, weights: Floa
 
 type AnyDatum = Datum.Datum<Datum.Kind>
 
-/** The loss of each datum. Its gradient is added to `gradient`, if given. */
+/** Returns the log-probabilities of each datum's targets and the summed loss. Adds the gradient of the loss to `gradient`, if given. */
 const pass = (
   weights: Float64Array,
   data: ReadonlyArray<AnyDatum>,
@@ -199,7 +202,7 @@ const pass = (
 
 const norm = (values: Float64Array) => Math.sqrt(values.reduce((sum, value) => sum + value * value, 0))
 
-/** One step of Adam. */
+/** One Adam step with gradient clipping and weight decay. Returns the new state and the norm of the gradient before clipping. */
 const step = (state: State, gradient: Float64Array, adam: Required<AdamParams.AdamParams>) => {
   const { beta1, beta2, eps, gradClipNorm, learningRate, weightDecay } = adam
   const steps = state.steps + 1
@@ -214,7 +217,7 @@ const step = (state: State, gradient: Float64Array, adam: Required<AdamParams.Ad
   return { state: { weights, first, second, steps }, metrics: { grad_norm: gradNorm } }
 }
 
-/** The contents of a checkpoint. A sampler checkpoint has no optimizer state. */
+/** The contents of a checkpoint. `hasOptimizer` is false for a sampler checkpoint, from which training cannot be resumed. */
 interface Saved {
   readonly state: State
   readonly loraRank: number
@@ -352,12 +355,12 @@ const make = Effect.sync(() => {
   })
 })
 
-/** The backend. Its checkpoints live as long as the process. */
+/** The backend. Checkpoints are kept in memory, as long as the layer. */
 export const layer = Layer.effect(Tinker.Tinker, make)
 
 const letters = Array.from("abcdefghijklmnopqrstuvwxy")
 
-/** The letter that follows in the alphabet. */
+/** A group of 32 attempts to name the letter that follows in the alphabet. */
 const nextLetter = (letter: string) =>
   EnvGroupBuilder.make({
     key: letter,
@@ -369,7 +372,7 @@ const nextLetter = (letter: string) =>
       })
   })
 
-/** The mean reward of each iteration. Every iteration goes through the whole alphabet. Example 13 passes another credit. */
+/** Trains on the letters a to y in every iteration, and returns the mean reward of each. Example 13 uses `change` to wrap the credit. */
 export const train = Effect.fnUntraced(function*(
   iterations: number,
   change: (credit: Credit.Credit) => Credit.Credit = identity

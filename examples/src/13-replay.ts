@@ -7,14 +7,14 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect, Schema } from "effect"
 import { layer, train } from "./12-own-backend.ts"
 
-/** The buffer, and the memory of the credit that fills it. */
+/** The buffer, and `inner`, the memory of the wrapped credit. */
 const Memory = Schema.Struct({ inner: Schema.Json, buffer: Schema.Array(StoredDatum.StoredDatum) })
 
 const imitates = ({ inputs }: TrainingData.TrainingDatum) => inputs.advantages.some((advantage) => advantage > 0)
 
 /**
- * Each iteration also trains on `count` datums, drawn at random from the newest `capacity` datums that the credit rewarded earlier. The
- * draw depends on the iteration's number.
+ * Each iteration also trains on up to `count` datums, drawn with replacement from the newest `capacity` datums of earlier iterations that
+ * have a positive advantage. The iteration's number seeds the draw.
  */
 export const replay =
   ({ capacity, count }: { readonly capacity: number; readonly count: number }) =>

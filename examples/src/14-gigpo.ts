@@ -14,7 +14,10 @@ const normalized = (values: ReadonlyArray<number>) => {
   return values.map((value) => deviation === 0 ? 0 : (value - mean) / deviation)
 }
 
-/** A = A(episode) + weight·A(turn). The turn's return is Σₖ γᵏ·r[t+k], compared among the group's turns with the same `state`. */
+/**
+ * A = A(episode) + weight·A(turn). A turn's return is Σₖ γᵏ·r[t+k], compared among the group's turns with the same `state`. Defaults:
+ * γ 0.95, weight 1.
+ */
 export const gigpo = ({ gamma = 0.95, weight = 1 } = {}) =>
   Advantage.perToken("gigpo", ({ group: { members, rewardsG } }) => {
     const finished = members.flatMap((member, index) => Option.isSome(member) ? [{ index, ...member.value }] : [])

@@ -20,7 +20,7 @@ layer(HuggingFace.layer.pipe(Layer.provideMerge(NodeServices.layer)))("07-casset
       for (const [index, step] of steps.entries()) assert.deepInclude(reported(step), { ...recorded[index] })
     }).pipe(Effect.provide([Cassette.layer(cassette), RunStore.RunStore.layerMemory])))
 
-  it.effect("is small enough to be committed", () =>
+  it.effect("has a cassette of less than 400 kB", () =>
     Effect.gen(function*() {
       const { size } = yield* FileSystem.FileSystem.use((fs) => fs.stat(cassette))
       assert.isBelow(Number(size), 400_000)

@@ -10,14 +10,14 @@ const fresh = Effect.provide(Layer.mergeAll(layer, RunStore.RunStore.layerMemory
 const replaying = replay({ capacity: 400, count: 100 })
 
 describe("13-replay", () => {
-  it.effect("also trains on earlier correct answers", () =>
+  it.effect("learns the alphabet with replayed datums", () =>
     Effect.gen(function*() {
       const rewards = yield* fresh(train(20, replaying))
       assert.isBelow(rewards[0] ?? NaN, 0.05)
       assert.isAbove(rewards.at(-1) ?? NaN, 0.8)
     }))
 
-  it.effect("continues with the buffer of the resumed run", () =>
+  it.effect("resumes with the rewards of an uninterrupted run", () =>
     Effect.gen(function*() {
       const whole = yield* fresh(train(8, replaying))
       const resumed = yield* fresh(Effect.andThen(train(4, replaying), train(8, replaying)))

@@ -36,7 +36,7 @@ describe("14-gigpo", () => {
     Effect.gen(function*() {
       const [group] = Signal.informative([yield* played])
       const advantageOf = group === undefined ? () => NaN : gigpo().ofTokens?.(group) ?? (() => NaN)
-      // Normalised rewards of the episodes: 1, 1, 0.
+      // The rewards of the episodes are 1, 1, 0; these are their normalised values.
       const episodes = [Math.SQRT1_2, Math.SQRT1_2, -Math.SQRT2]
       // The returns of the first turns are 0.95, 0.9025, 0; those of the turns in which 8 to 15 were open are 1, 0.95. Other states occur
       // once.

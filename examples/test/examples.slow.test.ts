@@ -1,4 +1,4 @@
-// Runs every example as a user would, in a separate folder, and checks that it shows what it should.
+// Runs every example as a user would, in a temporary folder, and checks what it prints.
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Path, Stream } from "effect"
@@ -17,13 +17,13 @@ const run = Effect.fnUntraced(function*(example: string) {
   return lines
 }, Effect.scoped)
 
-/** The first capture group of the pattern, for each line that matches. */
+/** The first capture group of the pattern as a number, for each line that matches. */
 const found = (lines: ReadonlyArray<string>, pattern: RegExp) =>
   lines.flatMap((line) => pattern.exec(line)?.[1] ?? []).map(Number)
 
 const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
 
-/** Checks the output of agents that learn to use a calculator. */
+/** Checks that an agent's run prints ten iterations, and that the mean reward of the last four exceeds that of the first four by 0.1. */
 const learned = (lines: ReadonlyArray<string>) => {
   const rewards = found(lines, /^iteration \d+: reward ([\d.]+)$/)
   assert.strictEqual(rewards.length, 10)
@@ -107,7 +107,7 @@ const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => vo
 }
 
 layer(NodeServices.layer)("examples", (it) => {
-  it.effect("are all run", () =>
+  it.effect("each have an expectation in this file", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path

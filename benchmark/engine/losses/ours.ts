@@ -1,6 +1,6 @@
 /**
- * The time of a training step with each loss as a graph, relative to a step with the engine's built-in importance sampling. The arguments
- * name the model and the file of its groups.
+ * Measures the time of a training step with each loss as a graph, relative to a step with the engine's built-in importance sampling. The
+ * arguments name the model and the file of its groups.
  */
 import { Loss, PolicyLoss, Tinker } from "@effect-rl/core"
 import { LossGraphPass, type TrainingClient } from "@effect-rl/core/backend"
@@ -26,7 +26,7 @@ const pass = <X extends LossExpression.Extras>(
 ): Pass =>
   Effect.suspend(() => LossGraphPass.submit(client, LossGraphPass.fromExamples(data, expression), expression.graph))
 
-/** Some losses also read a proximal policy's log-probabilities; here the sampler's are used for them. */
+/** The passes of the losses by name. Losses that read a proximal policy's log-probabilities get the sampler's. */
 const graphs = (client: Client, data: Data<{}>): Readonly<Record<string, Pass>> => {
   const proximal = Array.map(data, (datum) => ({ ...datum, extras: { proximalLogprobs: datum.inputs.logprobs } }))
   return {

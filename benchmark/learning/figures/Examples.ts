@@ -7,7 +7,7 @@ import type * as Kept from "../Kept.ts"
 import * as RecipeRun from "../RecipeRun.ts"
 import * as Sums from "../Sums.ts"
 
-/** The last measured value of a metric, if there is any. */
+/** The values of a metric in all evaluations that report it, in order. */
 export const evaluated = (records: ReadonlyArray<RunRecord.RunRecord>, metric: string) =>
   records.filter(RunRecord.guards.Evaluated).flatMap(({ metrics }) => metrics[metric] ?? [])
 
@@ -59,7 +59,7 @@ const relative = (loss: PairLoss.Name, learningRate: number) => {
   }
 }
 
-/** Preference losses related to DPO's. Those with means over tokens have smaller gradients. */
+/** The preference losses other than DPO's, all with the same learning rate. Losses with means over tokens have smaller gradients. */
 export const preferenceLosses = {
   ...figure,
   name: "preference-losses",

@@ -71,7 +71,7 @@ const teacher = Effect.gen(function*() {
   return teacher
 })
 
-/** The start of a student's run, which is evaluated five times. */
+/** Options of a student's run: it starts from the teacher's weights and is evaluated about five times. */
 const begun = ({ model, statePath }: Teacher, seed: number) => ({
   model,
   loadCheckpointPath: statePath,

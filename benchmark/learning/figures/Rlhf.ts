@@ -16,7 +16,7 @@ interface Trained {
 
 type Of = (stage: string) => Pipeline.Checkpoint
 
-/** The number of evaluations in each stage. They do not affect training. */
+/** The approximate number of evaluations in a stage after its first iteration. They do not affect training. */
 const evaluations = 4
 
 const train = Effect.fnUntraced(

@@ -1,4 +1,4 @@
-/** A judge that throws at its 331st call. */
+/** Sums with a judge that fails from its 331st call on. */
 import { Effect } from "effect"
 import { JudgeDown } from "../../verdicts/Plans.ts"
 import * as Sums from "./sums.ts"

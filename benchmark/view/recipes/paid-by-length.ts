@@ -1,4 +1,4 @@
-/** A grader that rewards length. */
+/** Sums with a grader that rewards answers of at least 24 characters. */
 import * as Sums from "./sums.ts"
 
 export default Sums.graded(
