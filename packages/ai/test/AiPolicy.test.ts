@@ -58,7 +58,7 @@ describe("a language model as a policy", () => {
     return counts
   })
 
-  it.effect("counts the tokens that its provider reports under its name", () =>
+  it.effect("counts, under its own name, the tokens that its provider reports", () =>
     Effect.gen(function*() {
       const usage = { inputTokens: { total: 12, cacheRead: 4 }, outputTokens: { total: 3 } }
       assert.deepStrictEqual(yield* counted(usage), [

@@ -60,7 +60,7 @@ const make: Effect.Effect<Executor.Executor, never, Services | Scope> = Effect
         const id = `${driver}/${count++}`
         return clientFor(id).Roll({ id, driver, job }).pipe(
           Effect.mapError((error) => failed(job.group, error)),
-          // The worker still has to receive an interruption, which refers to the message.
+          // The stored message is kept after an interruption, because the interrupt that the worker has yet to receive refers to it.
           Effect.onExit((exit) => Exit.hasInterrupts(exit) ? Effect.void : forget(id))
         )
       })

@@ -85,7 +85,7 @@ const place = Effect.fnUntraced(
     const { arrived, asked } = question
     const settings = { ...question.settings, seed: null, choices: null }
     const { chatModel, messages, prefill } = yield* PromptedChat.conversation(options.model, asked)
-    // Rendering the prompt on its own shows whether the renderer can continue from this beginning.
+    // Only a check: it fails if the renderer cannot continue a reply that begins with the prefill.
     if (prefill !== "") yield* PromptedChat.render(options.model, asked)
     const placed = yield* tree.place({ renderer: chatModel.renderer, messages, prefill, arrived })
     const source = { id: uniqueId(), sample: () => Effect.fail(over), replied: () => Effect.void }

@@ -15,7 +15,7 @@ describe("a store for the newest conversations", () => {
     assert.isDefined(items.get("e"))
   })
 
-  it("does not keep an entry that exceeds the limit alone", () => {
+  it("does not keep an entry that exceeds the limit on its own", () => {
     const { threads } = Kept.newest(characters)
     threads.set("long", thread("??"))
     assert.isUndefined(threads.get("long"))

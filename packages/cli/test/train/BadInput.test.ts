@@ -88,10 +88,10 @@ describe("before it begins, train refuses", () => {
     }).pipe(withFiles))
 })
 
-describe("in a run's folder, train refuses", () => {
+describe("as a run's folder, or in it, train refuses", () => {
   const twoIterations = [...short, "--iterations", "2", "--log-path"]
 
-  it.effect("a file instead of a folder", () =>
+  it.effect("a path that is a file", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* FileSystem.FileSystem.use((fs) => fs.writeFileString(folder, "notes"))

@@ -129,11 +129,9 @@ export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
   /** The evaluator that the group was rolled out for; absent for training groups. */
   evaluator: Schema.optionalKey(Schema.String),
   iteration: Schema.Natural,
-  /**
-   * Iterations that the weights at the start of the rollout were trained for, and iterations finished at its end; both default to
-   * `iteration`.
-   */
+  /** The number of iterations that the weights had been trained for when the rollout started; default: `iteration`. */
   began: Schema.optionalKey(Schema.Int),
+  /** The number of iterations that were finished when the rollout ended; default: `iteration`. */
   ended: Schema.optionalKey(Schema.Int),
   step: Schema.Natural,
   key: Schema.String,

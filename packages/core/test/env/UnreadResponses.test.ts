@@ -162,7 +162,7 @@ describe("a response whose tool calls cannot be parsed", () => {
       assert.strictEqual(played.requests.length, 1)
     }))
 
-  it.effect("does not affect calls that can be parsed", () =>
+  it.effect("still runs its other calls, without a penalty, if only some cannot be parsed", () =>
     Effect.gen(function*() {
       const mixed = Talk.parsed("", { toolCalls: [call()], unparsedToolCalls: [{ rawText: "", error: "no json" }] })
       const played = yield* play([mixed, answer()], { parseErrors: { ...parseErrors, penaltyPerError: 1 } })

@@ -220,7 +220,7 @@ describe("Credit.klPenalty", () => {
   const inputsOf = ({ groups }: Credit.Assigned) => groups.map(({ data }) => data.map(({ inputs }) => inputs))
 
   it.effect.prop(
-    "gives groups with equal rewards only the penalty",
+    "adds the penalty to every group's advantages, so groups with equal rewards get only the penalty",
     [batch],
     ([batch]) =>
       Effect.gen(function*() {

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 
 const rows = (length: number) => Array.from({ length }, (_, index) => index)
 
-// What numpy 2.4.6 prints for default_rng(seed).permutation(length), which datasets uses to shuffle.
+// The first ten numbers of numpy 2.4.6's default_rng(seed).permutation(length), with which the Python library datasets shuffles.
 describe("DatasetsOrder.shuffled", () => {
   it.for(
     [

@@ -13,7 +13,7 @@ export const mostTokens = 2 ** 22
 const mostStops = 1000
 const mostStopCharacters = 65_536
 
-/** The minimum memory of a sample, in tokens. */
+/** Every sample is charged as at least this many tokens, because even a short one takes memory. */
 const leastPerSample = 16
 
 const holds = (condition: boolean, detail: () => string) => condition ? Effect.void : Effect.fail(invalid(detail()))

@@ -41,7 +41,7 @@ const answerOf = (index: number) =>
 
 const indexOf = (id: unknown) => Number(String(id).slice("sample-".length))
 
-/** A service that lists finished samples in the order in which they finished. */
+/** A service that follows the plan and lists newly finished samples at each poll, except those that their fate keeps off the list. */
 const plannedService = ({ down: [from, until] = [0, 0], fate, has = true }: Plan) => {
   const postedAt = new Map<number, number>()
   const told: Array<string> = []

@@ -89,7 +89,7 @@ describe("a server's kind", () => {
 })
 
 describe("policy losses", () => {
-  it.effect("are sent to SkyRL with the mask as weights, so prompt tokens do not count, and to other servers without", () =>
+  it.effect("are sent to SkyRL with the mask as weights, so prompt tokens do not count, and to others without weights", () =>
     Effect.gen(function*() {
       const submit = Effect.flatMap(train, (client) => run(client.forwardBackward([policy], Loss.importanceSampling)))
       const masked = skyRL()

@@ -13,7 +13,7 @@ describe("ten thousand samples at once", () => {
       let most = 0
       let refused = 0
       const answered = new Map<string, number>()
-      /** Holds every request for seconds. Some posts are told to slow down, and a quarter of the samples takes two polls. */
+      /** Answers every request after two seconds. Some posts are told to slow down, and a quarter of the samples take two polls. */
       const service = FakeService.make({
         routes: {
           "/asample": ({ seq_id }, { at }) => {

@@ -20,7 +20,7 @@ import type { Adapter, Adapters } from "./Adapters.ts"
 import { named } from "./Operation.ts"
 import * as PassData from "./PassData.ts"
 
-/** The adapter that a client trains, and the process that holds it. */
+/** What a training client needs: its adapter, the process that holds it, the request queue, the limits and the checkpoint store. */
 export interface Parts {
   readonly process: PythonProcess
   readonly store: CheckpointStore

@@ -16,7 +16,7 @@ const colourOf = (evaluator: string, all: ReadonlyArray<string>) =>
 const interval = ({ high, low, value }: Series.Point) =>
   low === value && high === value ? "" : ` [${Text.fixed(low)}, ${Text.fixed(high)}]`
 
-/** An evaluation's value, with its interval if it is known. */
+/** One text per point: the evaluator's name, the value, and the interval unless it is a single value. */
 export const reading = (evaluation: Evaluation<null>, points: ReadonlyArray<Series.Point>): ReadonlyArray<string> =>
   points.map((point) => `${Text.foreign(evaluation.evaluator)} ${Text.fixed(point.value)}${interval(point)}`)
 
