@@ -1,6 +1,7 @@
 /** Loads two eval files twice at the same time, and prints the names of their evals. */
 import * as EvalModule from "@effect-rl/recipes/evals/EvalModule"
-import { Effect } from "effect"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Console, Effect } from "effect"
 
 const load = (name: string) =>
   Effect.map(
@@ -10,4 +11,7 @@ const load = (name: string) =>
 
 const names = ["capitals", "broken", "capitals", "broken"]
 
-Effect.runPromise(Effect.forEach(names, load, { concurrency: "unbounded" })).then((all) => console.log(all.join("\n")))
+Effect.forEach(names, load, { concurrency: "unbounded" }).pipe(
+  Effect.flatMap((all) => Console.log(all.join("\n"))),
+  NodeRuntime.runMain
+)
