@@ -1,6 +1,6 @@
 /** `--durable`: a run that workers drive and the cluster's database stores. This process follows it and copies it into the run's folder. */
 import { CheckpointDatabase, RunDatabase, RunDriver } from "@effect-rl/cluster"
-import type { RunRecord } from "@effect-rl/core"
+import type { RunRecord, RunStore } from "@effect-rl/core"
 import { CheckpointStore, RunDirectory } from "@effect-rl/files"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -39,13 +39,12 @@ const copyCheckpoints = Effect.fnUntraced(function*(
   }
 }, Effect.catch((error) => Effect.logWarning(`a checkpoint was not copied: ${error.message}`)))
 
+/** The sequence number of a run's newest record; −1 if it has none. */
+const newestOf = ({ read }: RunStore.RunReader) =>
+  Effect.map(Stream.runLast(read), Option.match({ onNone: () => -1, onSome: ({ sequence }) => sequence }))
+
 /** The sequence number of the folder's newest record; −1 if it has none. */
-const copiedTo = (folder: string) =>
-  RunDirectory.open(folder).pipe(
-    Effect.flatMap(({ read }) => Stream.runLast(read)),
-    Effect.map(Option.match({ onNone: () => -1, onSome: ({ sequence }) => sequence })),
-    Effect.orElseSucceed(() => -1)
-  )
+const copiedTo = (folder: string) => Effect.orElseSucceed(Effect.flatMap(RunDirectory.open(folder), newestOf), () => -1)
 
 export interface Options {
   /** The run's name in the database. */
@@ -76,10 +75,7 @@ export const stream = ({ checkpoints, folder, interruptTimeout, run, sent }: Opt
       Stream.runForEach((record) => copyCheckpoints(record, checkpoints, stored))
     )
     const copied = Stream.tap(records, (record) => copyCheckpoints(record, checkpoints, stored))
-    const newest = Effect.map(
-      Stream.runLast(original.read),
-      Option.match({ onNone: () => -1, onSome: ({ sequence }) => sequence })
-    )
+    const newest = newestOf(original)
     let isOver = false
     const copyRest = Effect.gen(function*() {
       const end = yield* newest
