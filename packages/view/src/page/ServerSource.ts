@@ -13,7 +13,7 @@ const answerOf = (url: string, signal: AbortSignal | undefined) =>
     throw signal?.aborted === true ? error : new Error(gone)
   })
 
-/** Milliseconds to wait for a quick response. A server that is starting may accept a request and never answer it. */
+/** Milliseconds to wait for a quick response. A server that is starting or stopping may accept a request and never answer it. */
 const longestWait = 20_000
 
 /** Fetches a URL and fails if the response does not begin in time. Its body may take longer. */
@@ -53,12 +53,11 @@ const readLines = async (body: ReadableStream<Uint8Array>, onLine: (line: string
 const untilNextTry = 5000
 
 /** Why the server sends no more records: the server or the run is gone. */
-const refusal = async (run: string): Promise<string> => {
-  const response = await fetch(query("log", { run })).catch(() => undefined)
-  if (response === undefined || response.ok) return gone
-  const { error }: { readonly error?: string } = await response.json()
-  return error ?? gone
-}
+const refusal = (run: string): Promise<string> =>
+  quickly(query("log", { run })).then(
+    () => gone,
+    (error: unknown) => error instanceof Error ? error.message : gone
+  )
 
 export const source: Source = {
   isLive: true,
@@ -71,16 +70,35 @@ export const source: Source = {
     let later: ReturnType<typeof setTimeout> | undefined
     const connect = () => {
       const events = new EventSource(query("events", { run, after: String(last) }))
+      const connectLater = () => {
+        later = setTimeout(() => opened = connect(), untilNextTry)
+      }
+      /** Gives up a connection on which no response begins: a server that is stopping may accept a request and never answer it. */
+      const expectOpen = (milliseconds: number) => {
+        later = setTimeout(() => {
+          events.close()
+          onConnected(gone)
+          connectLater()
+        }, milliseconds)
+      }
+      expectOpen(longestWait)
       events.addEventListener("message", ({ data }) => {
         const entries: ReadonlyArray<Entry> = JSON.parse(data)
         last = entries.at(-1)?.sequence ?? last
         onEntries(entries)
       })
       events.addEventListener("written", ({ data }) => onWritten(data === "true"))
-      events.addEventListener("open", () => onConnected(undefined))
+      events.addEventListener("open", () => {
+        clearTimeout(later)
+        onConnected(undefined)
+      })
       events.addEventListener("error", () => {
-        refusal(run).then(onConnected, () => onConnected(gone))
-        if (events.readyState === EventSource.CLOSED) later = setTimeout(() => opened = connect(), untilNextTry)
+        clearTimeout(later)
+        refusal(run).then((reason) => {
+          if (events.readyState !== EventSource.OPEN) onConnected(reason)
+        })
+        if (events.readyState === EventSource.CLOSED) connectLater()
+        else expectOpen(untilNextTry + longestWait)
       })
       return events
     }

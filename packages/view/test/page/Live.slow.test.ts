@@ -88,6 +88,27 @@ describe.skipIf(isMissing)("the page of a live run", () => {
         }, { accepted: ["Failed to load resource"] })
       }).pipe(Effect.provide(NodeServices.layer)))
 
+    it.effect("says that the server does not answer if a stopping server accepted the request for new records", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const run = `${folder}/run`
+        yield* Recorded.write(run)
+        const url = yield* Served.serve(folder)
+        const { visit } = yield* Browser
+        yield* visit(url, async (page) => {
+          await page.clock.install()
+          await page.route("**/api/events?*", () => {})
+          await page.goto(at(url, { at: "run", run }))
+          await page.getByText("completed", { exact: true }).waitFor()
+          await page.clock.fastForward(30_000)
+          await page.getByRole("alert").getByText("does not answer").waitFor()
+          await page.unrouteAll()
+          await page.clock.fastForward(30_000)
+          await eventually(async () => assert.strictEqual(await page.getByRole("alert").count(), 0))
+        })
+      }).pipe(Effect.provide(NodeServices.layer)))
+
     it.effect("shows each record as it arrives, keeps typed text, and says that the run was killed", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
