@@ -31,14 +31,17 @@ const isList = (value: PythonJson.Value): value is ReadonlyArray<PythonJson.Valu
 
 const isMap = (value: PythonJson.Value): value is ReadonlyMap<string, PythonJson.Value> => value instanceof Map
 
-/** A dictionary key as text, or undefined if it cannot be compared. */
+/**
+ * A dictionary key as text, or undefined if it cannot be compared. Only texts are quoted: if every level of a tuple were quoted again, the
+ * text would double with each level.
+ */
 const keyText = (key: Value): string | undefined => {
   if (key === null) return "None"
-  if (typeof key === "string") return `text ${key}`
-  if (typeof key === "bigint" || typeof key === "number") return `number ${key}`
+  if (typeof key === "string") return JSON.stringify(key)
+  if (typeof key === "bigint" || typeof key === "number") return String(key)
   if (key.kind !== "tuple") return undefined
   const parts = key.items.map(keyText)
-  return parts.every((part) => part !== undefined) ? `tuple ${JSON.stringify(parts)}` : undefined
+  return parts.every((part) => part !== undefined) ? `(${parts.join()})` : undefined
 }
 
 const dictOf = (pairs: Iterable<readonly [Value, Value]>): Value => {

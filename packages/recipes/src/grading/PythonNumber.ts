@@ -2,14 +2,16 @@
 import * as PythonText from "@effect-rl/core/renderers/text/PythonText"
 import * as Option from "effect/Option"
 
-const digits = "[0-9](?:_?[0-9])*"
-const finite = new RegExp(`^[+-]?(?:${digits}\\.?(?:${digits})?|\\.${digits})(?:[eE][+-]?${digits})?$`)
+/** Both patterns take time in proportion to the text's length, because models write the texts. */
+const misplaced = /(?<![0-9])_|_(?![0-9])/
+const finite = /^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/
 const named = /^([+-]?)(inf|infinity|nan)$/i
 
 /** `float(text)`: allows white space around the number and `_` between digits, and reads `inf` and `nan`. None for any other text. */
 export const parse = (text: string): Option.Option<number> => {
   const number = PythonText.strip(text)
-  if (finite.test(number)) return Option.some(Number(number.replaceAll("_", "")))
+  const plain = misplaced.test(number) ? number : number.replaceAll("_", "")
+  if (finite.test(plain)) return Option.some(Number(plain))
   const [, sign, name] = named.exec(number) ?? []
   if (name === undefined) return Option.none()
   if (name.toLowerCase() === "nan") return Option.some(NaN)

@@ -29,6 +29,19 @@ describe("a printed output", () => {
     ["5\n5", "5"],
     ["Yes", "YES"]
   ])("%j does not match %j", (output, expected) => assert.isFalse(PrintedOutput.matches(output, expected)))
+
+  const long = 1_000_000
+
+  it.each([
+    ["digits and a letter", `${"1".repeat(long)}x`],
+    ["digits in groups", "1_".repeat(long)],
+    ["digits after a point", `0.${"1".repeat(long)}.`],
+    ["blanks", `${" ".repeat(long)}x`],
+    ["empty lines", "\n".repeat(long)]
+  ])(
+    "a long output of %s is compared in time proportional to its length",
+    (_, output) => assert.isFalse(PrintedOutput.matches(output, "14"))
+  )
 })
 
 const tuple = (...items: ReadonlyArray<ReturnedValue.Returned>) => new Map([["tuple", items]])
@@ -68,8 +81,14 @@ describe("a returned value", () => {
     [new Map([["set", [1n]]]), "[1]"],
     [new Map([["other", "Liar"]]), "[1]"],
     [9007199254740992n, "9007199254740993"],
+    [dict([tuple(1n), 1n]), "{\"(1)\": 1}"],
     [5n, "not JSON"]
   ]))("%s does not match %s", (_, expected, value) => assert.isFalse(ReturnedValue.matches(value, expected)))
+
+  it("has keys that are nested deeply", () => {
+    const key = Array.from({ length: 400 }).reduce<ReturnedValue.Returned>((inner) => tuple(inner), 1n)
+    assert.isFalse(ReturnedValue.matches(dict([key, 1n]), "{\"1\": 1}"))
+  })
 })
 
 describe("the program in a response", () => {
