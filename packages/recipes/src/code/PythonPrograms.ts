@@ -103,7 +103,11 @@ def decode(value):
         return deque(decode(item) for item in content)
     if kind == "iterable":
         return iter([decode(item) for item in content])
-    return object()
+    return Opaque()
+
+
+class Opaque:
+    """A value of the program that is no data."""
 `
 
 const reply = String.raw`
@@ -217,15 +221,19 @@ class Raised(Exception):
 
 
 class Unspeakable(BaseException):
-    """Arguments that are no data."""
+    """Arguments of the tests that are no data."""
+
+
+class OpaqueArgument(BaseException):
+    """Arguments that the program returned, and that are no data."""
 
 
 def stand_in(answers, unanswered):
     def function(*arguments, **named):
         call = [encode(arguments), encode(named)]
         key = json.dumps(call)
-        if '"other"' in key and '{"other":' in key:
-            raise Unspeakable(key)
+        if '{"other":' in key:
+            raise (OpaqueArgument if '{"other": "Opaque"}' in key else Unspeakable)(key)
         if key not in answers:
             if call not in unanswered:
                 unanswered.append(call)

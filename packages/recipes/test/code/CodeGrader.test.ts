@@ -122,6 +122,13 @@ describe.skipIf(!HostPython.isThere)("the code grader", () => {
       assert.isFalse(yield* passes(tests, "def f(x):\n    return x / 2.1"))
     }))
 
+  it.effect("fails a program that returns an object if the assertions pass it to the next call", () =>
+    Effect.gen(function*() {
+      const tests = asserts("assert f(f(3)) == 81")
+      const { verdict } = yield* judge(tests, "class Answer:\n    pass\ndef f(x):\n    return Answer()")
+      assert.strictEqual(verdict.outcome, "Wrong Answer")
+    }))
+
   it.effect("refuses tests that it cannot run", () =>
     Effect.gen(function*() {
       const refused = (tests: CodeTask.Tests) =>
