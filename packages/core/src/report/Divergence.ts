@@ -11,7 +11,7 @@ export interface Difference {
   readonly right: Json | undefined
 }
 
-/** The first record of the left run that differs from the right run's, or that the right run lacks. */
+/** The first record that differs between the runs, or that only one of them has. */
 export interface Divergence {
   /** The tag of the record that differs. */
   readonly record: string
@@ -19,7 +19,7 @@ export interface Divergence {
   readonly evaluator: string | undefined
   /** The group's key; undefined if the record concerns a whole iteration. */
   readonly key: string | undefined
-  /** The fields that differ; empty if the right run lacks the record. */
+  /** The fields that differ; empty if only one run has the record. */
   readonly differences: ReadonlyArray<Difference>
 }
 
@@ -96,8 +96,8 @@ const order = ({ evaluator, iteration, key = "", record }: Placed) =>
 const compareText = (left: string, right: string) => left < right ? -1 : left > right ? 1 : 0
 
 /**
- * The first record of the left run that differs from the right run's, or that the right run lacks. Undefined if there is none before the
- * shorter run ends. Times, file offsets and totals that include repeated work are not compared.
+ * The first record that differs between the runs, or that only one of them has. Undefined if there is none before the shorter run ends.
+ * Times, file offsets and totals that include repeated work are not compared.
  *
  * @example
  * const where = Divergence.first(recordsOfA, recordsOfB)?.record
@@ -106,18 +106,21 @@ export const first = (
   left: ReadonlyArray<RunRecord.RunRecord>,
   right: ReadonlyArray<RunRecord.RunRecord>
 ): Divergence | undefined => {
-  const [ours, theirs] = [left, right].map((records) => RunRecord.current(records).flatMap(place))
-  if (ours === undefined || theirs === undefined) return undefined
-  const last = Math.min(...[ours, theirs].map((all) => all.at(-1)?.iteration ?? -1))
-  const others = new Map(theirs.map((placed) => [id(placed), placed]))
-  const sorted = ours.toSorted((one, other) => compareText(order(one), order(other)))
-  for (const { evaluator, iteration, key, record, value, ...rest } of sorted) {
-    const other = others.get(id({ evaluator, iteration, key, record, value, ...rest }))
-    if (other === undefined && iteration >= last) return undefined
-    const differences = other === undefined
-      ? []
-      : differ(value, other.value, "").filter((difference) => !isIncidental(difference))
-    if (other === undefined || differences.length > 0) return { record, iteration, evaluator, key, differences }
+  const placed = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+    new Map(RunRecord.current(records).flatMap(place).map((one) => [id(one), one]))
+  const [ours, theirs] = [placed(left), placed(right)]
+  const last = Math.min(...[ours, theirs].map((all) => [...all.values()].at(-1)?.iteration ?? -1))
+  const sorted = [...new Map([...theirs, ...ours])].toSorted(([, one], [, other]) =>
+    compareText(order(one), order(other))
+  )
+  for (const [name, { evaluator, iteration, key, record }] of sorted) {
+    const [one, other] = [ours.get(name), theirs.get(name)]
+    const isShared = one !== undefined && other !== undefined
+    if (!isShared && iteration >= last) return undefined
+    const differences = isShared
+      ? differ(one.value, other.value, "").filter((difference) => !isIncidental(difference))
+      : []
+    if (!isShared || differences.length > 0) return { record, iteration, evaluator, key, differences }
   }
   return undefined
 }

@@ -278,6 +278,15 @@ describe("Divergence", () => {
       assert.strictEqual(Divergence.first(left, left), undefined)
       assert.strictEqual(Divergence.first(left.slice(0, 3), left), undefined)
     }))
+
+  it.effect("finds a record that only one run has, whichever run that is", () =>
+    Effect.gen(function*() {
+      const one = yield* recorded([opened({}), group(0, "a", 1), group(1, "a", 1)])
+      const both = yield* recorded([opened({}), group(0, "a", 1), group(0, "b", 1), group(1, "a", 0)])
+      const where = { record: "GroupRolledOut", iteration: 0, evaluator: undefined, key: "b", differences: [] }
+      assert.deepStrictEqual(Divergence.first(both, one), where)
+      assert.deepStrictEqual(Divergence.first(one, both), where)
+    }))
 })
 
 describe("Compare.losses", () => {
