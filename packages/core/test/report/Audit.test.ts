@@ -219,6 +219,20 @@ describe("Audit.run", () => {
       assert.deepStrictEqual(told(yield* findings(solved)), [])
     }))
 
+  it.effect("tells a nearly solved task from a task of which a part is never solved", () =>
+    Effect.gen(function*() {
+      /** Four iterations of 20 groups; all members solve all groups but the last `unsolved`. */
+      const solvedBut = (unsolved: number) =>
+        Array.from({ length: 4 }, (_, iteration) =>
+          Array.from({ length: 20 }, (_, position) => {
+            const reward = position < 20 - unsolved ? 1 : 0
+            const said = healthy(20 * iteration + position).map((one) => ({ ...one, reward, metrics: {} }))
+            return group(`${iteration}/${position}`, said)
+          }))
+      assert.deepStrictEqual(told(yield* findings(solvedBut(1))), [])
+      assert.deepStrictEqual(told(yield* findings(solvedBut(4))), [["variance_collapse", 2]])
+    }))
+
   it.effect("links to the transcript through the group's record", () =>
     Effect.gen(function*() {
       const found = yield* findings([[

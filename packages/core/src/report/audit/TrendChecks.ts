@@ -41,10 +41,12 @@ export const lengthDrift = (): Check => {
 
 /** Minimum number of consecutive iterations, to exclude chance. */
 const longCollapse = 3
+/** The share of the groups that counts as almost all of them. */
+const almostAll = 0.95
 
 /**
- * Reports three iterations in a row in which at least 95 % of the groups had equal rewards and not all of these groups were solved, so
- * there is hardly any learning signal.
+ * Reports three iterations in a row in which at least 95 % of the groups had equal rewards and fewer than 95 % were solved: there is hardly
+ * any learning signal, although the task is not learned.
  */
 export const varianceCollapse = (): Check => {
   let inARow = 0
@@ -52,8 +54,9 @@ export const varianceCollapse = (): Check => {
     const compared = groups.filter((group) => group.length > 1)
     const equal = compared.filter((group) => group.every(({ reward }) => reward === group[0]?.reward))
     const best = Math.max(...compared.flat().map(({ reward }) => reward))
-    const unsolved = equal.filter((group) => (group[0]?.reward ?? 0) < best || best <= 0)
-    const isCollapsed = compared.length > 0 && equal.length >= 0.95 * compared.length && unsolved.length > 0
+    const solved = best <= 0 ? [] : equal.filter((group) => group[0]?.reward === best)
+    const least = almostAll * compared.length
+    const isCollapsed = compared.length > 0 && equal.length >= least && solved.length < least
     inARow = isCollapsed ? inARow + 1 : 0
     return inARow === longCollapse
       ? [{
