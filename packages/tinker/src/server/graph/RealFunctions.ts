@@ -1,6 +1,7 @@
 /** Exponential, logarithmic, root and trigonometric functions, rounding and the error function. */
-import { add, exp, log, softplus, sqrt, subtract } from "./Elementwise.ts"
+import { exp, log, sqrt } from "./Elementwise.ts"
 import { of, one, pair, step } from "./Operators.ts"
+import { binary } from "./Pointwise.ts"
 import type { Operation } from "./Value.ts"
 import * as Variable from "./Variable.ts"
 
@@ -32,7 +33,12 @@ const roundOf = (x: number) => {
   return down % 2 === 0 ? down : down + 1
 }
 
-const logAddExp = (x: Variable, y: Variable) => add(y, softplus(subtract(x, y)))
+/** log(eˣ + eʸ), also of infinite values. Its derivatives are torch's: NaN for two equal infinities. */
+const logAddExp = binary(
+  (x, y) => x === y ? x + Math.LN2 : Math.max(x, y) + Math.log1p(Math.exp(-Math.abs(x - y))),
+  [(x, y) => 1 / (1 + Math.exp(y - x)), (x, y) => 1 / (1 + Math.exp(x - y))],
+  "float"
+)
 
 /** Available under torch's names, as `torch.<name>` and as a tensor method. */
 export const shared: Readonly<Record<string, Operation>> = {

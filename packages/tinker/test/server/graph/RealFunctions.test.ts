@@ -101,4 +101,17 @@ describe("a real function returns the C library's value, as Python does:", () =>
     const expected = [1.8449637779145553, 2.2887933201471418, -0.8404093103664235]
     sums.forEach((sum, at) => assert.closeTo(sum, expected[at] ?? NaN, 1e-15))
   })
+
+  it.each([
+    [-Infinity, -Infinity, -Infinity],
+    [0, -Infinity, 0],
+    [-Infinity, 0, 0],
+    [Infinity, 0, Infinity],
+    [Infinity, Infinity, Infinity],
+    [-1, -1e300, -1]
+  ])("torch.logaddexp(%s, %s)", (x, bound, expected) => {
+    const inputs = { logprobs: { data: [x], shape: [1] }, bound: { data: [bound], shape: [1] } }
+    const compiled = Result.getOrThrow(Interpreter.compile(sumOf("torch.logaddexp", ["logprobs", "bound"])))
+    assert.strictEqual(Result.getOrThrow(Interpreter.evaluate(compiled, inputs)).loss, expected)
+  })
 })
