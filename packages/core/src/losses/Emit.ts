@@ -79,9 +79,11 @@ const reduction = (emit: Emitter, of: Argument, weights: Argument | undefined, i
   const sum = total(emit, counted, weights === undefined ? of : emit.apply(operator("mul"), [of, weights]))
   if (!isMean) return sum
   const count = emit.apply(method("sum"), [weights ?? counted])
-  return weights === undefined
-    ? emit.apply(operator("truediv"), [sum, emit.apply(method("clamp"), [count], { min: 1 })])
-    : emit.apply(operator("truediv"), [sum, count])
+  // Without any token that counts, the sum is 0, and so is the mean.
+  const divisor = weights === undefined
+    ? emit.apply(method("clamp"), [count], { min: 1 })
+    : emit.apply(torch("where"), [emit.apply(operator("ne"), [count, 0]), count, 1])
+  return emit.apply(operator("truediv"), [sum, divisor])
 }
 
 /** The first numeric node from which a condition is computed. */

@@ -215,7 +215,7 @@ const reduce = (_tag: "Sum" | "Mean") => (of: PerToken, weights?: PerToken): Ter
 /** The sum over the action tokens, or the weighted sum over all tokens. */
 export const sum = reduce("Sum")
 
-/** `sum` divided by the number of action tokens, or by the sum of the weights. 0 without action tokens; NaN if all weights are 0. */
+/** `sum` divided by the number of action tokens, or by the sum of the weights. 0 without action tokens, or if all weights are 0. */
 export const mean = reduce("Mean")
 
 /** Gives a term a LaTeX symbol. The formula defines the symbol once and then uses it. */

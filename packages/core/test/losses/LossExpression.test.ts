@@ -52,6 +52,22 @@ describe("LossExpression", () => {
     gradient.forEach((slope, at) => assert.closeTo(slope, at === 0 ? 0 : -4 / 3, 1e-12))
   })
 
+  it("takes 0 for the mean over weights that are all 0", () => {
+    const weighted = LossExpression.make(
+      "weighted",
+      { extras: { weights: "token" } },
+      ({ logprobs, weights }) => square(mean(logprobs, weights))
+    )
+    const at = (weights: ReadonlyArray<number>) =>
+      Result.getOrThrow(
+        LossExpression.evaluate(weighted, { ...example, extras: { weights: Float32Array.from(weights) } }, [-9, -1, -2, -3])
+      )
+    const { gradient, loss } = at([0, 0, 0, 0])
+    assert.strictEqual(loss, 0)
+    assert.deepStrictEqual([...gradient].map(Math.abs), [0, 0, 0, 0])
+    assert.strictEqual(at([0, 0.25, 0.25, 0]).loss, 2.25)
+  })
+
   it("reads a datum's extra arrays", () => {
     const scaled = LossExpression.make(
       "scaled",
