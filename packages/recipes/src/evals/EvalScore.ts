@@ -7,16 +7,18 @@ import * as Schema from "effect/Schema"
 import * as AgentScorer from "../agent/AgentScorer.ts"
 import type * as EvalModule from "./EvalModule.ts"
 
+const Value = Schema.NullOr(Schema.Finite)
+
 const Scored = Schema.Union([
-  Schema.Finite,
-  Schema.Struct({ score: Schema.NullOr(Schema.Finite), name: Schema.optionalKey(Schema.UndefinedOr(Schema.String)) })
+  Value,
+  Schema.Struct({ score: Value, name: Schema.optionalKey(Schema.UndefinedOr(Schema.String)) })
 ])
 
 const inWords = (value: unknown) => (JSON.stringify(value) ?? String(value)).slice(0, 200)
 
 const noVerdict = (scorer: string, found: string) => new AgentScorer.NoVerdict({ scorer, found })
 
-/** A scorer's name and value, or undefined if the scorer returns `{ score: null }` to abstain. */
+/** A scorer's name and value, or undefined if the scorer returns `null` or `{ score: null }` to abstain. */
 const by = Effect.fnUntraced(function*({ name, score }: EvalModule.Scorer, scored: EvalModule.Scored) {
   const given = yield* Effect.tryPromise({
     try: () => Promise.resolve(scored).then(score),
@@ -24,8 +26,9 @@ const by = Effect.fnUntraced(function*({ name, score }: EvalModule.Scorer, score
   })
   const value = Schema.decodeUnknownResult(Scored)(given)
   if (Result.isFailure(value)) return yield* noVerdict(name, inWords(given))
-  if (typeof value.success === "number") return [name, value.success] as const
-  const { name: own = name, score: number } = value.success
+  const { name: own = name, score: number } = Predicate.isObject(value.success)
+    ? value.success
+    : { score: value.success }
   return number === null ? undefined : [own, number] as const
 })
 

@@ -27,13 +27,16 @@ describe("the score of an eval's output", () => {
       assert.isFalse((yield* EvalScore.of([exact], { ...scored, output: "Cusco" })).success)
     }))
 
-  it.effect("leaves out a scorer that abstains with null", () =>
-    Effect.gen(function*() {
-      const abstains = scorer("abstains", () => ({ name: "abstains", score: null }))
-      assert.deepInclude(yield* EvalScore.of([exact, abstains], scored), { value: 1, parts: { exact: 1 } })
-      const { message } = yield* Effect.flip(EvalScore.of([abstains], scored))
-      assert.include(message, "every scorer gave null")
-    }))
+  it.effect.each([null, { score: null }, { name: "abstains", score: null }])(
+    "leaves out a scorer that gives %j",
+    (given) =>
+      Effect.gen(function*() {
+        const abstains = scorer("abstains", () => given)
+        assert.deepInclude(yield* EvalScore.of([exact, abstains], scored), { value: 1, parts: { exact: 1 } })
+        const { message } = yield* Effect.flip(EvalScore.of([abstains], scored))
+        assert.include(message, "every scorer gave null")
+      })
+  )
 
   it.effect("shows an output that is not text as JSON", () =>
     Effect.gen(function*() {
