@@ -79,7 +79,8 @@ const meanings: Readonly<Record<string, string>> = {
   "env/all/ac_tokens_per_turn": "Tokens written in a turn, on average",
   "env/all/ob_tokens_per_turn": "Tokens read in a turn, on average",
   "env/all/turns_per_episode": "Turns of an attempt, on average",
-  "env/all/truncations_per_episode": "Turns of an attempt that were cut at their token limit, on average",
+  "env/all/truncations_per_episode":
+    "Turns of an attempt that were cut at their token limit and did not end it, on average",
   "env/all/response_tokens/max": "Tokens of the longest attempt",
   "env/all/stop/*": "Share of the attempts that ended by *",
   "env/all/branches/*": "Turns whose prompt did not go on after the turn before it: *",
