@@ -37,7 +37,11 @@ export const app = Effect.gen(function*() {
       Ref.set(progress, `iteration ${iteration}: reward ${reward?.mean.toFixed(2)}`)
     ),
     Effect.timeout("2 minutes"),
-    Effect.catchReason("TinkerError", "Unavailable", () => Effect.logWarning("backend away, trying tomorrow"))
+    Effect.catchReason(
+      "TinkerError",
+      "Unavailable",
+      () => Effect.logWarning("the backend is unavailable: training has stopped")
+    )
   )
   const status = Effect.flatMap(Ref.get(progress), Console.log)
   yield* Effect.raceFirst(training, Effect.repeat(status, Schedule.spaced("2 seconds")))
