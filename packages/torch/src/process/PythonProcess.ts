@@ -41,7 +41,7 @@ export interface PythonProcess {
 /** The number of stderr lines that an error shows when the process ends. */
 const shownLines = 5
 
-/** How long the process may take to end after its scope closes before it is killed. */
+/** How long the process may take to end when it is asked to, before it is killed. */
 const patience = "5 seconds"
 
 type Waiting = Deferred.Deferred<Frame.Frame, TinkerError.Reason>
@@ -121,7 +121,15 @@ export const make = Effect.fnUntraced(function*(python: string, options: Readonl
   const read = child.stdout.pipe(
     Stream.mapAccumEffect(() => Frame.nothing, nextFrames),
     Stream.runForEach((frame) => calls.settle(frame)),
-    Effect.catchTag("NoFrame", ({ detail }) => calls.end(`the Python process wrote what is no answer: ${detail}`))
+    // The process can no longer be used; without this, it would keep the GPU's memory until the scope closes.
+    Effect.catchTag(
+      "NoFrame",
+      ({ detail }) =>
+        Effect.andThen(
+          calls.end(`the Python process wrote what is no answer: ${detail}`),
+          child.kill({ forceKillAfter: patience })
+        )
+    )
   )
   const log = child.stderr.pipe(
     Stream.decodeText(),
