@@ -8,6 +8,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as RunFolder from "../train/RunFolder.ts"
 import type * as Listing from "./Listing.ts"
+import * as LocalAddress from "./LocalAddress.ts"
 
 /** Whether the folder contains a run. */
 export const isRun = Effect.fnUntraced(function*(folder: string) {
@@ -18,11 +19,11 @@ export const isRun = Effect.fnUntraced(function*(folder: string) {
 
 const saved = (run: string) => Effect.map(Effect.flatMap(RunDirectory.open(run), StoryReader.read), Story.checkpoints)
 
-/** The folder to which a checkpoint's address points, whether or not it exists. Undefined for an address of another form. */
+/** The folder to which a checkpoint's address points, whether or not it exists. Undefined if the address is not of a local backend. */
 export const folderOf = Effect.fnUntraced(function*(run: string, address: string) {
   const path = yield* Path.Path
-  const [, place] = /^(?:engine|torch|tinker):\/\/([\w./-]+)$/.exec(address) ?? []
-  if (place === undefined || place.includes("..")) return undefined
+  const [, place] = /^\w+:\/\/([\w./-]+)$/.exec(address) ?? []
+  if (!LocalAddress.isLocal(address) || place === undefined || place.includes("..")) return undefined
   return path.join(yield* RunFolder.checkpoints(run), ...place.split("/"))
 })
 
@@ -73,8 +74,11 @@ export const remove = Effect.fnUntraced(function*(run: string, address: string) 
     return yield* refused(`"${address}"`, "another than the newest, from which the run goes on")
   }
   for (const path of [record.statePath, record.samplerPath]) {
-    const folder = path === null ? undefined : yield* folderOf(run, path)
-    if (folder === undefined) continue
+    if (path === null) continue
+    const folder = yield* folderOf(run, path)
+    if (folder === undefined) {
+      return yield* refused(`"${path}"`, "a checkpoint on this machine; without --run, one of a service is deleted")
+    }
     yield* Effect.mapError(
       fs.remove(folder, { recursive: true, force: true }),
       (error) => new RunStore.RunError({ run, detail: FileFailure.describe(folder, error) })

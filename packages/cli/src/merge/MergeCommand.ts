@@ -7,7 +7,6 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as LocalAddress from "../checkpoints/LocalAddress.ts"
 import * as NamedCheckpoint from "../checkpoints/NamedCheckpoint.ts"
 import * as RunCheckpoints from "../checkpoints/RunCheckpoints.ts"
 
@@ -54,9 +53,7 @@ const adapterOf = Effect.fnUntraced(function*(text: string) {
   if (named === undefined) return yield* NamedCheckpoint.unknown("adapter", text)
   const { model, run, saved } = named
   const adapter = yield* RunCheckpoints.folderOf(run, saved.statePath)
-  return adapter === undefined || !LocalAddress.isLocal(saved.statePath)
-    ? yield* notHere(saved.statePath)
-    : { adapter, trained: model }
+  return adapter === undefined ? yield* notHere(saved.statePath) : { adapter, trained: model }
 })
 
 /** The writers of the output formats. */

@@ -1,10 +1,12 @@
 import * as NamedCheckpoint from "@effect-rl/cli/checkpoints/NamedCheckpoint"
+import { RunStore } from "@effect-rl/core"
 import { StoryReader } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem } from "effect"
 import { dirname } from "node:path"
+import * as Records from "../../../files/test/support/Records.ts"
 import * as CommandLine from "../CommandLine.ts"
 
 const { run, runFolder, short } = CommandLine
@@ -45,6 +47,26 @@ describe("effect-rl checkpoints", () => {
       assert.isTrue(Exit.isFailure(exit))
       assert.include(errors.at(-1), "expected another than the newest, from which the run goes on")
     }))
+
+  it.effect("lists a service's checkpoints without a state, and does not delete them as files of the run", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      yield* Effect.provide(
+        RunStore.RunStore.use(({ append }) => Effect.forEach([1, 2], (iteration) => append(Records.saved(iteration)))),
+        RunDirectory.layer(folder)
+      )
+      const { out } = yield* run("checkpoints", "list", folder, "--json")
+      assert.deepStrictEqual(json(out).map(({ path, state }) => [path, state]), [
+        ["tinker://run/weights/1", ""],
+        ["tinker://run/weights/2", ""]
+      ])
+      const { errors, exit } = yield* run("checkpoints", "delete", "tinker://run/weights/1", "--yes", "--run", folder)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(
+        errors.join("\n"),
+        "expected a checkpoint on this machine; without --run, one of a service is deleted"
+      )
+    }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("samples from and merges checkpoints that are named by run and iteration", () =>
     Effect.gen(function*() {
