@@ -87,10 +87,11 @@ const best = (story: Story.Story) => {
     const point = points.find(({ iterations }) => iterations === saved.iteration)
     return point === undefined || saved.kind === "rolling"
       ? []
-      : [{ saved, value: isLowerBetter ? -point.value : point.value }]
+      : [{ saved, value: point.value }]
   })
+  const isBetter = (one: number, other: number) => isLowerBetter ? one < other : one > other
   const [first, ...others] = candidates
-  return others.reduce((best, one) => best !== undefined && one.value > best.value ? one : best, first)?.saved
+  return others.reduce((best, one) => best !== undefined && isBetter(one.value, best.value) ? one : best, first)?.saved
 }
 
 const ofBest = Effect.fnUntraced(function*(flag: string, run: string) {
