@@ -2,6 +2,7 @@
  * Exports trained models as GGUF files for llama.cpp, either merged into one file or as a base and an adapter that llama.cpp combines on
  * loading.
  */
+import * as AtomicFile from "@effect-rl/files/file/AtomicFile"
 import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -32,7 +33,7 @@ export interface GgufExportOptions {
   readonly model: string
   /** A folder with an adapter in PEFT's format, such as a checkpoint. */
   readonly adapter: string
-  /** The file (`merged`) or folder (`adapter`) to write. It must not exist, but its parent folder must. */
+  /** The file (`merged`) or folder (`adapter`) to write, which must not exist. If the export fails, it does not exist either. */
   readonly target: string
 }
 
@@ -104,25 +105,32 @@ interface Written<E> extends GgufEncoding.Tensor {
   readonly values: Effect.Effect<Float32Array, E>
 }
 
-const failedAt = (target: string) =>
-  Effect.mapError((error: PlatformError) => refuse(FileFailure.describe(target, error)))
-
 const writeFile = Effect.fnUntraced(function*<E extends { readonly message: string }>(
   target: string,
   metadata: GgufEncoding.Metadata,
   tensors: ReadonlyArray<Written<E>>
 ) {
   const fs = yield* FileSystem.FileSystem
-  const failed = failedAt(target)
-  const file = yield* failed(fs.open(target, { flag: "wx" }))
-  yield* failed(file.writeAll(GgufEncoding.header(metadata, tensors)))
+  const file = yield* fs.open(target, { flag: "w" })
+  yield* file.writeAll(GgufEncoding.header(metadata, tensors))
   for (const { name, type, values } of tensors) {
     const bytes = GgufEncoding.padded(type, yield* Effect.mapError(values, asError))
     if (bytes === undefined) return yield* refuse(`tensor ${name}: has a number that ${type} cannot hold`)
-    yield* failed(file.writeAll(bytes))
+    yield* file.writeAll(bytes)
   }
-  yield* failed(file.sync)
+  yield* file.sync
 }, Effect.scoped)
+
+/** Creates the target completely or not at all. */
+const create = <R>(
+  target: string,
+  write: (partial: string) => Effect.Effect<void, GgufExportError | PlatformError, R>
+) =>
+  Effect.catchTag(
+    AtomicFile.create(target, write),
+    "PlatformError",
+    (error) => refuse(FileFailure.describe(target, error))
+  )
 
 /** The tensors of a model. An adapted tied head is written as a separate tensor, since merging it would change the embedding. */
 const modelTensors = (base: BaseModel.BaseModel, hasHead: boolean, checkpoint?: Checkpoint.Checkpoint) => {
@@ -181,7 +189,8 @@ const opened = Effect.fnUntraced(function*({ adapter, model }: GgufExportOptions
  */
 export const merged = Effect.fn("GgufExport.merged")(function*(options: GgufExportOptions) {
   const { base, checkpoint, hasHead, metadata } = yield* opened(options)
-  yield* writeFile(options.target, metadata, modelTensors(base, hasHead, checkpoint))
+  const tensors = modelTensors(base, hasHead, checkpoint)
+  yield* create(options.target, (partial) => writeFile(partial, metadata, tensors))
 }, Effect.scoped)
 
 /**
@@ -195,13 +204,18 @@ export const adapter = Effect.fn("GgufExport.adapter")(function*(options: GgufEx
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const { base, checkpoint, hasHead, metadata } = yield* opened(options)
-  yield* failedAt(options.target)(fs.makeDirectory(options.target))
-  yield* writeFile(path.join(options.target, "base.gguf"), metadata, modelTensors(base, hasHead))
   const described: GgufEncoding.Metadata = {
     "general.architecture": ["string", architectureOf(base.config)],
     "general.type": ["string", "adapter"],
     "adapter.type": ["string", "lora"],
     "adapter.lora.alpha": ["f32", checkpoint.layout.alpha]
   }
-  yield* writeFile(path.join(options.target, "adapter.gguf"), described, adapterTensors(base.config, checkpoint))
+  yield* create(
+    options.target,
+    Effect.fnUntraced(function*(folder) {
+      yield* fs.makeDirectory(folder)
+      yield* writeFile(path.join(folder, "base.gguf"), metadata, modelTensors(base, hasHead))
+      yield* writeFile(path.join(folder, "adapter.gguf"), described, adapterTensors(base.config, checkpoint))
+    })
+  )
 }, Effect.scoped)

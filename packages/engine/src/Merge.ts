@@ -1,9 +1,9 @@
 /** Merges an adapter into its base model and writes a folder that other tools load without adapter support. */
+import * as AtomicFile from "@effect-rl/files/file/AtomicFile"
 import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
-import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as BaseModel from "./BaseModel.ts"
 import * as Checkpoint from "./checkpoint/Checkpoint.ts"
@@ -23,7 +23,7 @@ export interface MergeOptions {
   readonly model: string
   /** A folder with an adapter in PEFT's format, such as a checkpoint. */
   readonly adapter: string
-  /** The folder to write. It must not exist, but its parent folder must. */
+  /** The folder to write, which must not exist. If the merge fails, it does not exist either. */
   readonly target: string
 }
 
@@ -50,22 +50,26 @@ export const write = Effect.fn("Merge.write")(function*({ adapter, model, target
   const checkpoint = yield* Effect.mapError(Checkpoint.read(adapter, base.config, { optimizer: false }), asError)
   const hasHead = checkpoint.layout.head !== undefined
   const { bytes, ordered } = Safetensors.header(tensorsOf(base.config, hasHead), { format: "pt" })
-  const failed = Effect.mapError((error: PlatformError) =>
-    new MergeError({ detail: FileFailure.describe(target, error) })
-  )
-  yield* failed(fs.makeDirectory(target))
-  const file = yield* failed(fs.open(path.join(target, "model.safetensors"), { flag: "w" }))
-  yield* failed(file.writeAll(bytes))
   const read = BaseModel.reader(base, checkpoint)
-  for (const { name, shape, source } of ordered) {
-    const values = yield* Effect.mapError(read(name, source, shape), asError)
-    yield* failed(file.writeAll(new Uint8Array(values.buffer)))
-  }
-  yield* failed(file.sync)
   const fields = { torch_dtype: "float32", tie_word_embeddings: base.config.tiedEmbeddings && !hasHead }
-  for (const [name, content] of Object.entries(base.files)) {
-    const whole = name === "config.json" && typeof content === "object" ? { ...content, ...fields } : content
-    const text = typeof whole === "string" ? whole : `${JSON.stringify(whole, null, 2)}\n`
-    yield* failed(fs.writeFileString(path.join(target, name), text))
-  }
+  const writeTo = Effect.fnUntraced(function*(folder: string) {
+    yield* fs.makeDirectory(folder)
+    const file = yield* fs.open(path.join(folder, "model.safetensors"), { flag: "w" })
+    yield* file.writeAll(bytes)
+    for (const { name, shape, source } of ordered) {
+      const values = yield* Effect.mapError(read(name, source, shape), asError)
+      yield* file.writeAll(new Uint8Array(values.buffer))
+    }
+    yield* file.sync
+    for (const [name, content] of Object.entries(base.files)) {
+      const whole = name === "config.json" && typeof content === "object" ? { ...content, ...fields } : content
+      const text = typeof whole === "string" ? whole : `${JSON.stringify(whole, null, 2)}\n`
+      yield* fs.writeFileString(path.join(folder, name), text)
+    }
+  }, Effect.scoped)
+  yield* Effect.catchTag(
+    AtomicFile.create(target, writeTo),
+    "PlatformError",
+    (error) => new MergeError({ detail: FileFailure.describe(target, error) })
+  )
 }, Effect.scoped)

@@ -3,6 +3,7 @@ import * as Gguf from "@effect-rl/engine/numerics/Gguf"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Path } from "effect"
+import * as FaultyFileSystem from "../../files/test/support/FaultyFileSystem.ts"
 import * as GgufPreset from "./checkpoint/GgufPreset.ts"
 import { scores, trained } from "./TrainedAdapter.ts"
 
@@ -83,6 +84,21 @@ describe("GgufExport", () => {
           }
         }
       }))
+
+    for (const format of ["merged", "adapter"] as const) {
+      it.effect(`leaves nothing behind if the disk is full (${format})`, () =>
+        Effect.gen(function*() {
+          const fs = yield* FileSystem.FileSystem
+          const { folder, models, target } = yield* temporary
+          const { adapter } = yield* trained(models.folder, folder, false)
+          const before = yield* fs.readDirectory(folder)
+          const { message } = yield* Effect.flip(GgufExport[format]({ model: models.folder, adapter, target })).pipe(
+            Effect.provide(FaultyFileSystem.layer({ at: 12, lasts: false }), { local: true })
+          )
+          assert.include(message, `no space left to write ${target}`)
+          assert.deepStrictEqual(yield* fs.readDirectory(folder), before)
+        }))
+    }
 
     it.effect("refuses an existing target, and a tokenizer without a llama.cpp name", () =>
       Effect.gen(function*() {

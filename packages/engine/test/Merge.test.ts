@@ -2,6 +2,7 @@ import * as Merge from "@effect-rl/engine/Merge"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Path } from "effect"
+import * as FaultyFileSystem from "../../files/test/support/FaultyFileSystem.ts"
 import * as GgufPreset from "./checkpoint/GgufPreset.ts"
 import { scores, trained } from "./TrainedAdapter.ts"
 
@@ -46,6 +47,19 @@ describe("Merge", () => {
         assert.include(yield* refused({ model: other }), "q_proj.lora_A.weight: has shape [4,64], expected [4,128]")
         assert.include(yield* refused({ adapter: folder }), "adapter_config.json")
         assert.include(yield* refused({ model: "/no/such/model" }), "/no/such/model: config.json cannot be read")
+      }))
+
+    it.effect("leaves nothing behind if the disk is full", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const { folder, models, target } = yield* temporary
+        const { adapter } = yield* trained(models.folder, folder, false)
+        const before = yield* fs.readDirectory(folder)
+        const { message } = yield* Effect.flip(Merge.write({ model: models.folder, adapter, target })).pipe(
+          Effect.provide(FaultyFileSystem.layer({ at: 12, lasts: false }), { local: true })
+        )
+        assert.include(message, `no space left to write ${target}`)
+        assert.deepStrictEqual(yield* fs.readDirectory(folder), before)
       }))
   })
 })

@@ -1,6 +1,6 @@
 /** Reads and writes files: run directories, checkpoints, datasets, tokenizers and the Hub's cache. Stable. */
 
-/** Writes files completely or not at all. */
+/** Writes files and folders completely or not at all. */
 export * as AtomicFile from "./file/AtomicFile.ts"
 /** Error messages for file system failures, with advice. */
 export * as FileFailure from "./file/FileFailure.ts"

@@ -1,6 +1,6 @@
 /** Downloads the files of a service's checkpoint. */
 import { InvalidOption, RunStore, Tinker, TinkerError } from "@effect-rl/core"
-import { FileFailure } from "@effect-rl/files"
+import { AtomicFile, FileFailure } from "@effect-rl/files"
 import { CheckpointPath, RestClient } from "@effect-rl/tinker"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -132,12 +132,12 @@ export const download = Effect.fnUntraced(function*(address: string, { force, ou
         expected: "another one, or --force, which replaces it"
       })
     }
-    yield* fs.makeDirectory(output, { recursive: true })
-    const partial = path.join(yield* fs.makeTempDirectoryScoped({ directory: output, prefix: ".partial-" }), "files")
-    const bytes = yield* fetchCheckpoint(address, partial, flags)
-    yield* fs.remove(folder, { recursive: true, force: true })
-    yield* fs.rename(partial, folder)
+    const bytes = yield* AtomicFile.aside(folder, (partial) =>
+      Effect.tap(
+        fetchCheckpoint(address, partial, flags),
+        fs.remove(folder, { recursive: true, force: true })
+      ))
     return { folder, bytes }
   })
-  return yield* Effect.catchTag(Effect.scoped(write), "PlatformError", inFolder(folder))
+  return yield* Effect.catchTag(write, "PlatformError", inFolder(folder))
 })
