@@ -8,7 +8,11 @@ export const nightly = gsm8k("effect-rl/tiny-128").pipe(
   Stream.takeUntil((record) => record._tag === "Updated" && (record.reward?.mean ?? 0) >= 0.95),
   Stream.runLast,
   Effect.timeout("2 hours"),
-  Effect.catchReason("TinkerError", "Unavailable", () => Effect.logWarning("the backend is unavailable: training has stopped"))
+  Effect.catchReason(
+    "TinkerError",
+    "Unavailable",
+    () => Effect.logWarning("the backend is unavailable: training has stopped")
+  )
 )
 
 holds<Same<Effect.Success<typeof nightly>, Option.Option<RunRecord.RunRecord> | void>>()

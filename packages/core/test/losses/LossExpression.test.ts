@@ -60,7 +60,12 @@ describe("LossExpression", () => {
     )
     const at = (weights: ReadonlyArray<number>) =>
       Result.getOrThrow(
-        LossExpression.evaluate(weighted, { ...example, extras: { weights: Float32Array.from(weights) } }, [-9, -1, -2, -3])
+        LossExpression.evaluate(weighted, { ...example, extras: { weights: Float32Array.from(weights) } }, [
+          -9,
+          -1,
+          -2,
+          -3
+        ])
       )
     const { gradient, loss } = at([0, 0, 0, 0])
     assert.strictEqual(loss, 0)
