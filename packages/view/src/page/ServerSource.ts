@@ -52,13 +52,6 @@ const readLines = async (body: ReadableStream<Uint8Array>, onLine: (line: string
 /** Milliseconds before reconnecting, as the server requests from refused pages. A browser does not reconnect by itself after a refusal. */
 const untilNextTry = 5000
 
-/** Why the server sends no more records: the server or the run is gone. */
-const refusal = (run: string): Promise<string> =>
-  quickly(query("log", { run })).then(
-    () => gone,
-    (error: unknown) => error instanceof Error ? error.message : gone
-  )
-
 export const source: Source = {
   isLive: true,
   runs: async () => (await quickly("/api/runs")).json(),
@@ -81,6 +74,9 @@ export const source: Source = {
           connectLater()
         }, milliseconds)
       }
+      const report = (reason: string) => {
+        if (opened.readyState !== EventSource.OPEN) onConnected(reason)
+      }
       expectOpen(longestWait)
       events.addEventListener("message", ({ data }) => {
         const entries: ReadonlyArray<Entry> = JSON.parse(data)
@@ -94,9 +90,11 @@ export const source: Source = {
       })
       events.addEventListener("error", () => {
         clearTimeout(later)
-        refusal(run).then((reason) => {
-          if (events.readyState !== EventSource.OPEN) onConnected(reason)
-        })
+        // An error has no reason: another request tells whether the server or the run is gone.
+        quickly(query("log", { run })).then(
+          () => report(gone),
+          (error: unknown) => report(error instanceof Error ? error.message : gone)
+        )
         if (events.readyState === EventSource.CLOSED) connectLater()
         else expectOpen(untilNextTry + longestWait)
       })
