@@ -319,7 +319,7 @@ const iteration = Effect.fnUntraced(function*(index: number, mean: number) {
     groups: [
       { key: `${index}/mixed`, verdict: "informative", advantages: [0.5, -0.5] },
       index === 0
-        ? { key: `${index}/good`, verdict: "constant", advantages: [] }
+        ? { key: `${index}/good`, verdict: "constant", reason: "all rewards are equal", advantages: [] }
         : {
           key: `${index}/good`,
           verdict: "quarantined",

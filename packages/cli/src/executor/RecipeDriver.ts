@@ -9,6 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { createHash } from "node:crypto"
+import * as ProcessMeter from "../train/ProcessMeter.ts"
 import { SentProgram, source } from "./SentProgram.ts"
 import * as SentTask from "./SentTask.ts"
 
@@ -44,7 +45,7 @@ const train = (options: SentTask.Options) =>
       Effect.provideService(RunOptions.Launched, launch),
       Effect.provideService(RunOptions.Code, program.code),
       Effect.provideService(GroupSource.GroupSource, source(program)),
-      Effect.provide(Layer.merge(ClusterExecutor.layer, Prices.layer(prices)))
+      Effect.provide(Layer.mergeAll(ClusterExecutor.layer, ProcessMeter.layer, Prices.layer(prices)))
     )
   }, Effect.scoped)
 

@@ -35,6 +35,7 @@ import * as Launching from "./Launching.ts"
 import type * as OwnRecipe from "./OwnRecipe.ts"
 import * as Plan from "./Plan.ts"
 import * as PlanText from "./PlanText.ts"
+import * as ProcessMeter from "./ProcessMeter.ts"
 import * as Reporter from "./Reporter.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as SettingFlags from "./SettingFlags.ts"
@@ -351,7 +352,7 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
     }
     const run = Layer.provideMerge(sinks, RunDirectory.layer(folder))
     const trained = train(name, task, task.run, folder, flags).pipe(
-      Effect.provide(run),
+      Effect.provide(Layer.merge(run, ProcessMeter.layer)),
       Effect.provideService(RunOptions.Launched, launch)
     )
     if (Option.isNone(flags.executor)) return yield* trained

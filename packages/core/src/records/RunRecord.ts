@@ -208,6 +208,15 @@ const UpdateReport = Schema.Struct({
   seconds: Schema.Finite
 })
 
+/** What the process that writes the run used since the iteration before. */
+export const ProcessUse = Schema.Struct({
+  /** Resident memory at the end of the iteration, in bytes. */
+  memory: Schema.Finite,
+  /** How many processors were busy for the process, on average. */
+  processors: Schema.Finite
+})
+export interface ProcessUse extends Schema.Schema.Type<typeof ProcessUse> {}
+
 /**
  * An iteration is done: its metrics, and one report per optimizer step (none if there was no signal). With policy losses, the payload has
  * the trained tokens one by one; see `TrainedTokens`.
@@ -221,7 +230,9 @@ export const Updated = Schema.TaggedStruct("Updated", {
   updates: Schema.Array(UpdateReport),
   spent: Spent,
   /** The expected spending at the end of the run, extrapolated from its current rate; absent if the run has no fixed end. */
-  forecast: Schema.optionalKey(Spent)
+  forecast: Schema.optionalKey(Spent),
+  /** Absent if the run was not given a way to measure its process. */
+  process: Schema.optionalKey(ProcessUse)
 })
 
 /** An evaluator starts to measure the weights before `iteration`. */

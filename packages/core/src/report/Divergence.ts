@@ -58,6 +58,7 @@ const incidental = [
   "seconds",
   "spent",
   "forecast",
+  "process",
   "retries",
   "recalled"
 ]

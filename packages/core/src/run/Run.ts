@@ -32,7 +32,7 @@ import type * as Pass from "./Pass.ts"
 import * as Program from "./Program.ts"
 import type { Iteration, Update, UpdateOutput } from "./Program.ts"
 import type { ResumeError } from "./ResumeError.ts"
-import type { RunOptions } from "./RunOptions.ts"
+import { ProcessMeter, type RunOptions } from "./RunOptions.ts"
 import * as RunState from "./RunState.ts"
 import * as Budget from "./spending/Budget.ts"
 
@@ -264,6 +264,7 @@ const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
   const usage = Usage.add(before, Usage.add(submitted, measuring))
   const spent = yield* run.budget.spent
   const forecast = yield* forecastOf(run, iteration + 1, spent)
+  const process = yield* yield* ProcessMeter
   const settledAt = yield* Clock.currentTimeMillis
   yield* run.ledger.append({
     ...(payload === undefined ? {} : { payload }),
@@ -282,7 +283,8 @@ const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
       ...(reward === undefined ? {} : { reward }),
       updates: outputs.map(updateReport),
       spent,
-      ...(forecast === undefined ? {} : { forecast })
+      ...(forecast === undefined ? {} : { forecast }),
+      ...(process === undefined ? {} : { process })
     }
   })
   yield* Ref.set(inFlight, others)

@@ -11,6 +11,7 @@ import type { ChatModel } from "../catalog/ChatModel.ts"
 import type { Evaluator } from "../evaluate/Evaluator.ts"
 import type { JsonObject } from "../records/Json.ts"
 import type { Launch } from "../records/Launch.ts"
+import type { ProcessUse } from "../records/RunRecord.ts"
 import * as Check from "../settings/Check.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Setting from "../settings/Setting.ts"
@@ -153,6 +154,12 @@ export const Identity = Context.Reference<JsonObject>("@effect-rl/core/run/RunOp
 export const Launched = Context.Reference<Launch | undefined>("@effect-rl/core/run/RunOptions/Launched", {
   defaultValue: () => undefined
 })
+
+/** Measures what the process used since the measurement before, for the records of iterations; by default nothing is measured. */
+export const ProcessMeter = Context.Reference<Effect.Effect<ProcessUse | undefined>>(
+  "@effect-rl/core/run/RunOptions/ProcessMeter",
+  { defaultValue: () => Effect.undefined }
+)
 
 /** A hash of the module that defines the task; undefined by default. A resumed run warns if the hash has changed. */
 export const Code = Context.Reference<string | undefined>("@effect-rl/core/run/RunOptions/Code", {

@@ -1,7 +1,7 @@
 /** A program without reinforcement learning: `run` does not depend on an algorithm. */
 import { Loss, RunRecord, RunStore, TinkerError } from "@effect-rl/core"
 import { Datum, ModelInput, type Weights } from "@effect-rl/core/backend"
-import { Pass, Program, Run, type RunOptions } from "@effect-rl/core/program"
+import { Pass, Program, Run, RunOptions } from "@effect-rl/core/program"
 import { Call, Fault } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Logger, Schema, Stream } from "effect"
@@ -135,6 +135,16 @@ describe("Run.stream", () => {
       assert.deepStrictEqual(updated.map(({ updates }) => updates.map(({ seconds }) => seconds)), [[60], [60]])
     }).pipe(Effect.provide(Task.layer({ faults: [Fault.every("OptimStep", Fault.slow("1 minute"))] }))))
 
+  it.effect("records what its process used in each iteration, if that is measured", () =>
+    Effect.gen(function*() {
+      const uses = [{ memory: 1000, processors: 1.5 }, { memory: 2000, processors: 0.5 }]
+      const left = [...uses]
+      const records = yield* Stream.runCollect(run(0, { iterations: 2 })).pipe(
+        Effect.provideService(RunOptions.ProcessMeter, Effect.sync(() => left.shift()))
+      )
+      assert.deepStrictEqual(records.filter(RunRecord.guards.Updated).map(({ process }) => process), uses)
+    }).pipe(withBackend))
+
   it.effect("reports neither share nor forecast for an endless program", () =>
     Effect.gen(function*() {
       const endless = { ...imitate(0), length: Infinity }
@@ -146,6 +156,7 @@ describe("Run.stream", () => {
       assert.isDefined(updated)
       assert.notProperty(updated.metrics, "progress/done_frac")
       assert.notProperty(updated, "forecast")
+      assert.notProperty(updated, "process")
     }).pipe(withBackend))
 
   it.effect("submits as many iterations ahead as the program allows", () =>

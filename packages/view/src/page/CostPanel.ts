@@ -28,9 +28,14 @@ const verdict = (spending: Spending.Spending, hasEnded: boolean) => {
 type Row = readonly [what: string, amount: string, dollars: string]
 
 const tokenRows = (story: Story.Story<null>, { dollars, tokens }: Spending.Spending): ReadonlyArray<Row> => {
+  const paid = Spending.dollarsOfKinds(story)
   const isCapped = tokens.limit !== undefined || dollars.limit !== undefined
   return [
-    ...kinds.map(([kind, name]): Row => [name, Text.count(story.spent[kind]), ""]),
+    ...kinds.map(([kind, name]): Row => [
+      name,
+      Text.count(story.spent[kind]),
+      paid === undefined ? "" : Text.dollars(paid[kind])
+    ]),
     ["all tokens", Text.count(tokens.spent), Text.dollars(dollars.spent)],
     ...(story.end === undefined && tokens.expected !== undefined
       ? [["forecast", Text.count(tokens.expected), Text.dollars(dollars.expected)] as const]

@@ -3,6 +3,7 @@ import * as LogNames from "@effect-rl/core/story/LogNames"
 import * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, dotted, empty, h, panel } from "./Dom.ts"
+import * as GroupFilter from "./GroupFilter.ts"
 import * as LogTexts from "./LogTexts.ts"
 import * as Messages from "./Messages.ts"
 import type { Route } from "./Route.ts"
@@ -88,10 +89,14 @@ const lost = ({ lost }: Entry.GroupView): Child =>
     )
   )
 
-/** Why the group was excluded from training, if an audit suspects it. */
-const suspicion = (story: Story.Story<null>, group: Entry.Group | undefined): Child => {
-  const reason = group === undefined ? undefined : Story.credit(story, group)?.reason
-  return reason === undefined ? undefined : panel("Quarantined", h("p", { class: "bad" }, Text.foreign(reason)))
+/** Why the update left the group out. */
+const leftOut = (story: Story.Story<null>, group: Entry.Group | undefined): Child => {
+  const credit = group === undefined ? undefined : Story.credit(story, group)
+  if (credit?.reason === undefined) return undefined
+  const reason = Text.foreign(credit.reason)
+  return credit.verdict === "quarantined"
+    ? panel("Quarantined", h("p", { class: "bad" }, reason))
+    : h("p", { class: "facts" }, `Left out of the update (${GroupFilter.trainings[credit.verdict]}): ${reason}.`)
 }
 
 /** The question, shown once above all members. */
@@ -129,7 +134,7 @@ export const render = (data: Data): Screen => {
     title,
     body: [
       ...question(transcript),
-      suspicion(story, group),
+      leftOut(story, group),
       toggle(route),
       transcript.members.length === 0 ? empty("This group was skipped: none of its members finished.") : h(
         "div",

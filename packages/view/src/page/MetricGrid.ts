@@ -151,6 +151,16 @@ const extentOf = (all: ReadonlyArray<Compared>): Extent => {
   return { from, to }
 }
 
+/** The last place on the axis that all methods reached; undefined if all end there, or if there is one method. */
+const sharedOf = (all: ReadonlyArray<Compared>, { to }: Extent): number | undefined => {
+  const ends = new Map<string, number>()
+  for (const { seeds, shade } of all.flatMap(({ methods }) => methods)) {
+    ends.set(shade, Math.max(ends.get(shade) ?? -Infinity, ...seeds.map((points) => points.at(-1)?.x ?? -Infinity)))
+  }
+  const shared = Math.min(...ends.values())
+  return Number.isFinite(shared) && shared < to ? shared : undefined
+}
+
 /** The smoothed means over seeds, thinned to the points that the chart can show. */
 const curvesOf = ({ methods }: Compared, over: number): ReadonlyArray<Curve> =>
   methods.map(({ seeds, shade }) => ({
@@ -179,6 +189,8 @@ const Grid = ({ all, leadOf, route }: GridProps): Child => {
     () => all.map((series) => ({ series, curves: curvesOf(series, route.smooth ?? 1) })),
     [all, route.smooth]
   )
+  const shared = useMemo(() => sharedOf(all, extent), [all])
+  const place = pointed ?? shared
   const shown = drawn.filter(({ series }) => isShown(series, route.filter ?? ""))
   const sections = [...new Set(shown.map(({ series: { section } }) => section))]
   const unit = units[route.axis ?? "iteration"]
@@ -192,9 +204,11 @@ const Grid = ({ all, leadOf, route }: GridProps): Child => {
     h(
       "p",
       { class: "told", role: "status" },
-      pointed === undefined
-        ? `newest values, from ${unit} ${Text.short(extent.from)} to ${Text.short(extent.to)}`
-        : `values at ${unit} ${Text.short(Number(pointed.toPrecision(3)))}`
+      pointed !== undefined
+        ? `values at ${unit} ${Text.short(Number(pointed.toPrecision(3)))}`
+        : shared !== undefined
+        ? `values at ${unit} ${Text.short(shared)}, the last that all have reached, of ${Text.short(extent.to)}`
+        : `newest values, from ${unit} ${Text.short(extent.from)} to ${Text.short(extent.to)}`
     ),
     ...sections.map((section) =>
       panel(
@@ -203,7 +217,7 @@ const Grid = ({ all, leadOf, route }: GridProps): Child => {
           "div",
           { class: "charts" },
           ...shown.filter(({ series }) => series.section === section).map(({ curves, series }) =>
-            part(Chart, { series, curves, extent, lead: leadOf(series), pointed }, series.name)
+            part(Chart, { series, curves, extent, lead: leadOf(series), pointed: place }, series.name)
           )
         )
       )

@@ -30,10 +30,10 @@ const seriesOf = (story: Story.Story<null>, axis: MetricSeries.Axis) => {
 
 /**
  * The route to the metric's curve on the run's screen. An outcome leads to the main curve, which shows all outcomes. Undefined for token
- * speeds, which only this screen shows.
+ * speeds and the use of the machine, which are no metrics of iterations.
  */
 const leadOf = ({ run }: Route.Route) => ({ name, section }: MetricGrid.Compared): Route.Route | undefined =>
-  section === MetricSeries.speed
+  section === MetricSeries.speed || section === MetricSeries.machine
     ? undefined
     : { at: "run", run, metric: section === MetricSeries.outcomes ? undefined : name }
 

@@ -80,11 +80,11 @@ const row = (one: Row, route: Route) => {
 
 const kindLinks = (rows: ReadonlyArray<Row>, route: Route): ReadonlyArray<Child> => [
   link({ ...route, show: undefined, group: undefined }, `all ${rows.length}`, route.show === undefined),
-  ...ProblemRows.kinds.flatMap((kind) => {
+  ...ProblemRows.kinds.map((kind) => {
     const count = rows.filter((row) => row.kind === kind).length
     return count === 0
-      ? []
-      : [link({ ...route, show: kind, group: undefined }, `${kind} ${count}`, route.show === kind)]
+      ? h("span", { class: "facts" }, `${kind} 0`)
+      : link({ ...route, show: kind, group: undefined }, `${kind} ${count}`, route.show === kind)
   })
 ]
 
@@ -117,7 +117,10 @@ export const render = ({ measures, route, story }: Data): Screen => {
         h(
           "p",
           { class: "facts" },
-          "A reward from 0.5 on is good. A flaky problem went from good to bad or back more than once."
+          "A reward from 0.5 on is good. A flaky problem went from good to bad or back more than once.",
+          evaluator === undefined
+            ? ""
+            : ` Problems that ${Text.foreign(evaluator)} does not measure are judged by their attempts in training.`
         ),
         shown.length === 0
           ? empty(rows.length === 0 ? "No problem was attempted yet." : "No problem is of this kind.")

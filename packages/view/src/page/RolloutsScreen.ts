@@ -1,6 +1,6 @@
 /** All rollouts of the run in one table with sorting and filters. */
 import * as Story from "@effect-rl/core/story/Story"
-import { cell, type Child, empty, h, numberCell, panel, sortableTable } from "./Dom.ts"
+import { cell, type Child, dotted, empty, h, numberCell, panel, sortableTable } from "./Dom.ts"
 import * as FilterFields from "./FilterFields.ts"
 import * as RolloutRows from "./RolloutRows.ts"
 import * as Route from "./Route.ts"
@@ -117,17 +117,56 @@ const filters = (data: Data, story: Story.Story<null>, rows: ReadonlyArray<Row>)
   )
 }
 
-/** The rows that match, sorted. They are cached, so a hundred thousand rows are not sorted again for every key press. */
-let last: { readonly rows: ReadonlyArray<Row>; readonly key: string; readonly passing: ReadonlyArray<Row> } | undefined
+/** The mean reward of the rollouts with a tag, and their number. */
+interface TagMean {
+  readonly tag: string
+  readonly mean: number
+  readonly rollouts: number
+}
 
-const passingOf = (rows: ReadonlyArray<Row>, route: Route.Route): ReadonlyArray<Row> => {
+/** The tags of the rollouts, the lowest mean reward first. */
+const tagMeans = (rows: ReadonlyArray<Row>): ReadonlyArray<TagMean> => {
+  const sums = new Map<string, { sum: number; rollouts: number }>()
+  for (const { group: { tags }, reward } of rows) {
+    if (reward === null) continue
+    for (const tag of tags) {
+      const found = sums.get(tag) ?? { sum: 0, rollouts: 0 }
+      sums.set(tag, { sum: found.sum + reward, rollouts: found.rollouts + 1 })
+    }
+  }
+  return [...sums].map(([tag, { rollouts, sum }]) => ({ tag, mean: sum / rollouts, rollouts }))
+    .toSorted((left, right) => left.mean - right.mean)
+}
+
+/** Most tags whose means are shown. */
+const mostTags = 20
+
+const tagLine = (means: ReadonlyArray<TagMean>): Child =>
+  means.length === 0 ? undefined : h(
+    "p",
+    { class: "facts" },
+    "Mean reward by tag: ",
+    ...dotted(
+      means.slice(0, mostTags).map(({ mean, rollouts, tag }) =>
+        `${Text.foreign(tag)} ${Text.short(mean)} of ${Text.plural(rollouts, "rollout")}`
+      )
+    ),
+    means.length > mostTags ? `, and ${means.length - mostTags} tags with higher means` : ""
+  )
+
+interface Passing {
+  readonly rows: ReadonlyArray<Row>
+  readonly means: ReadonlyArray<TagMean>
+}
+
+/** The rows that match, sorted. They are cached, so a hundred thousand rows are not sorted again for every key press. */
+let last: { readonly rows: ReadonlyArray<Row>; readonly key: string; readonly passing: Passing } | undefined
+
+const passingOf = (rows: ReadonlyArray<Row>, route: Route.Route): Passing => {
   const key = Route.format({ ...route, group: undefined, member: undefined, count: undefined })
   if (last?.rows === rows && last.key === key) return last.passing
-  const passing = Sorting.sorted(
-    rows.filter((row) => RolloutRows.isShown(row, route)),
-    columnsOf(route.metric),
-    route.sort
-  )
+  const matching = rows.filter((row) => RolloutRows.isShown(row, route))
+  const passing = { rows: Sorting.sorted(matching, columnsOf(route.metric), route.sort), means: tagMeans(matching) }
   last = { rows, key, passing }
   return passing
 }
@@ -151,7 +190,7 @@ export const render = (data: Data): Screen => {
   const { measures, route, story } = data
   if (story === undefined) return waiting("Rollouts", "Reading the records …")
   const rows = RolloutRows.of(story, measures, route.metric)
-  const passing = passingOf(rows, route)
+  const { means, rows: passing } = passingOf(rows, route)
   const shown = passing.slice(0, route.count ?? step)
   const columns = columnsOf(route.metric)
   return {
@@ -163,6 +202,7 @@ export const render = (data: Data): Screen => {
           : `${passing.length} of ${rows.length} rollouts`,
         filters(data, story, rows),
         note(data),
+        tagLine(means),
         shown.length === 0
           ? empty(rows.length === 0 ? "No group is rolled out yet." : "No rollout passes the filter.")
           : sortableTable(Sorting.heads(columns, route), shown.map((one) => row(one, route)), "rollouts"),

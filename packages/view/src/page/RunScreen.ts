@@ -11,6 +11,7 @@ import * as GroupFilter from "./GroupFilter.ts"
 import * as Health from "./Health.ts"
 import * as LaunchPanel from "./LaunchPanel.ts"
 import * as LogPanel from "./LogPanel.ts"
+import * as MachinePanel from "./MachinePanel.ts"
 import type { Route } from "./Route.ts"
 import * as RunTiles from "./RunTiles.ts"
 import { type Choice, choosable, type Data, link, type Screen, waiting } from "./Screen.ts"
@@ -194,6 +195,7 @@ export const render = (data: Data): Screen => {
         ? panel("Signal of groups", SignalChart.draw(story, route), updateFacts(story))
         : undefined,
       TimelinePanel.panelOf(story, route),
+      MachinePanel.panelOf(story, TimelinePanel.wholeOf(story)),
       Events.noticePanel(story),
       iterationTable(story, all, selected, route),
       evaluationTable(story, route),

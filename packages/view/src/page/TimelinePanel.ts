@@ -236,7 +236,7 @@ const View = (shown: Shown) => {
       "figcaption",
       {},
       ...lanes.map((name) => h("span", { class: `key key-${name}` }, `${name} ${Text.percent(whole.shares[name])}`)),
-      h("span", {}, `of ${Text.duration(whole.to - whole.from)} in all`),
+      h("span", {}, `of ${Text.duration(whole.to - whole.from)} in all, shared where stages overlap`),
       h("span", {}, "drag to zoom")
     )
   )
@@ -272,10 +272,11 @@ const wholes = new WeakMap<
   { readonly records: number; readonly timeline: Timeline.Timeline | undefined }
 >()
 
-const wholeOf = (story: Story.Story<null>, all: ReadonlyArray<Story.Iteration<null>>) => {
+/** The timeline of the whole run; undefined if nothing has taken time yet. */
+export const wholeOf = (story: Story.Story<null>): Timeline.Timeline | undefined => {
   const before = wholes.get(story)
   if (before?.records === story.records.length) return before.timeline
-  const timeline = Timeline.make(all, Story.evaluations(story), story.pauses)
+  const timeline = Timeline.make(Story.iterations(story), Story.evaluations(story), story.pauses)
   wholes.set(story, { records: story.records.length, timeline })
   return timeline
 }
@@ -288,7 +289,7 @@ export const panelOf = (story: Story.Story<null>, route: Route.Route): Child => 
     all.findIndex(({ index }) => index + 1 >= Math.max(1, from)),
     all.findLastIndex(({ index }) => index < to) + 1
   ]
-  const whole = wholeOf(story, all)
+  const whole = wholeOf(story)
   const part = Zoom.isWhole(route) || begin < 0
     ? whole
     : Timeline.make(all.slice(begin, end), evaluationsOf(story, all, begin, end), story.pauses)

@@ -2,6 +2,7 @@
 import * as Statistics from "@effect-rl/core/records/Statistics"
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
+import type { Updated } from "./Entry.ts"
 
 /** The horizontal axis of curves. */
 export type Axis = "iteration" | "minutes" | "tokens" | "dollars"
@@ -74,6 +75,15 @@ const speeds = (metrics: Metrics): ReadonlyArray<readonly [name: string, value: 
       : []
   })
 
+const gibibyte = 2 ** 30
+
+/** What the process used, if it was measured. */
+const uses = ({ process }: Updated): ReadonlyArray<readonly [name: string, value: number | null]> =>
+  process === undefined ? [] : [
+    [`${machine}/memory_gib`, process.memory === null ? null : process.memory / gibibyte],
+    [`${machine}/processors`, process.processors]
+  ]
+
 /** All metrics of iterations and evaluators, by section and name; outcomes come first. */
 export const of = (story: Story.Story<null>, axis: Axis): ReadonlyArray<MetricSeries> => {
   const found = new Map<string, { readonly section: string; readonly points: Array<Point> }>()
@@ -88,7 +98,7 @@ export const of = (story: Story.Story<null>, axis: Axis): ReadonlyArray<MetricSe
     if (updated === undefined) continue
     const place = { iteration: index + 1, at: updated.at, spent: updated.spent }
     add(outcomes, "reward", place, updated.reward?.mean)
-    for (const [name, value] of [...Object.entries(updated.metrics), ...speeds(updated.metrics)]) {
+    for (const [name, value] of [...Object.entries(updated.metrics), ...speeds(updated.metrics), ...uses(updated)]) {
       add(sectionOf(name), name, place, value)
     }
   }
@@ -110,6 +120,9 @@ export const of = (story: Story.Story<null>, axis: Axis): ReadonlyArray<MetricSe
 
 /** The section of tokens per second. */
 export const speed = "speed"
+
+/** The section of what the process used. */
+export const machine = "machine"
 
 /** The section of rewards, scores, held-out losses and margins. */
 export const outcomes = "outcomes"

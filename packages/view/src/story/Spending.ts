@@ -61,6 +61,37 @@ export const make = (story: Story.Story<null>): Spending => {
   }
 }
 
+type Value = NonNullable<Story.Story<null>["opened"]>["settings"][string]
+
+const fieldOf = (value: Value | undefined, name: string): Value | undefined =>
+  typeof value === "object" && value !== null ? Object.entries(value).find(([key]) => key === name)?.[1] : undefined
+
+/** US dollars by kind of token. */
+export type KindDollars = Readonly<Record<"prefilled" | "sampled" | "trained", number>>
+
+/** The largest departure of the kinds' sum from what the run recorded, as a share. */
+const departure = 0.005
+
+/** US dollars by kind of token; undefined without prices, or if tokens of other models were paid for too. */
+export const dollarsOfKinds = (story: Story.Story<null>): KindDollars | undefined => {
+  const { cached, dollars, prefilled, sampled, trained } = story.spent
+  const price = fieldOf(story.opened?.settings["prices"], Story.model(story))
+  const each = (name: string) => {
+    const found = fieldOf(price, name)
+    return typeof found === "number" ? found : undefined
+  }
+  const cost = (tokens: number, price = 0) => tokens * price * 1e-6
+  const fromCache = cached ?? 0
+  const found = {
+    prefilled: cost((prefilled ?? 0) - fromCache, each("prefill")) + cost(fromCache, each("cached") ?? each("prefill")),
+    sampled: cost(sampled ?? 0, each("sample")),
+    trained: cost(trained ?? 0, each("train"))
+  }
+  const sum = found.prefilled + found.sampled + found.trained
+  const paid = known(dollars)
+  return paid === undefined || Math.abs(sum - paid) > departure * paid ? undefined : found
+}
+
 /** What tokens were used for. */
 export interface Purpose {
   readonly name: "training" | "judges" | "evaluation" | "updates" | "other"

@@ -18,6 +18,8 @@ export type Wait = "policy" | "environments" | "judges"
 export interface Waiting {
   /** The number of waiting members at the start of each of many equal intervals. */
   readonly members: ReadonlyArray<number>
+  /** The mean number of waiting members over the whole time. */
+  readonly mean: number
   /** The share of all members' time. */
   readonly share: number
 }
@@ -137,7 +139,8 @@ const waitingOf = (groups: ReadonlyArray<Entry.Group>, from: number, to: number)
   if (all === 0) return undefined
   const waiting = (wait: Wait): Waiting => {
     const flows = waits.map((all) => all[wait])
-    return { members: flowing(flows, from, to), share: totalOf(flows) / all }
+    const total = totalOf(flows)
+    return { members: flowing(flows, from, to), mean: total / (to - from), share: total / all }
   }
   return { policy: waiting("policy"), environments: waiting("environments"), judges: waiting("judges") }
 }

@@ -72,6 +72,33 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
         })
       }))
 
+    it.effect("reads the metrics of runs of different lengths at the last place that all have reached", () =>
+      Effect.gen(function*() {
+        const { folder, url } = yield* Served.start
+        for (const [name, losses] of [["short", [3, 2]], ["long", [4, 1, 0]]] as const) {
+          yield* Effect.gen(function*() {
+            const store = yield* RunStore.RunStore
+            yield* store.append(Recorded.opened(-1, { name }))
+            for (const [iteration, nll] of losses.entries()) {
+              const spent = { prefilled: 0, sampled: 0, trained: 100 * (iteration + 1) }
+              yield* store.append({ _tag: "Updated", iteration, metrics: { nll }, updates: [], spent })
+            }
+          }).pipe(Effect.provide(RunDirectory.layer(`${folder}/${name}`)), Effect.provide(NodeServices.layer))
+        }
+        const { visit } = yield* Browser
+        const fields = new URLSearchParams({
+          at: "compare",
+          run: `${folder}/short`,
+          others: `${folder}/long`,
+          axis: "tokens"
+        })
+        yield* visit(`${url}/#${fields}`, async (page) => {
+          await page.getByText("values at tokens 200, the last that all have reached, of 300").waitFor()
+          const readings = page.locator("figure.small", { hasText: "nll" }).locator("output")
+          assert.deepStrictEqual(await readings.allTextContents(), ["2", "1"])
+        })
+      }))
+
     it.effect("shows supervised runs' losses, their curves and evaluations", () =>
       Effect.gen(function*() {
         const { folder, url } = yield* Served.start

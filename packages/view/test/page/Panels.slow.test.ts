@@ -433,6 +433,10 @@ describe.skipIf(isMissing)("the page of a run", () => {
           await page.getByRole("link", { name: "1/good" }).click()
           await page.getByRole("region", { name: "Quarantined" }).getByText("tampering: a text asks for a score")
             .waitFor()
+          await page.goto(at(url, { at: "iteration", run, iteration: 0 }))
+          await page.getByRole("link", { name: "0/good" }).click()
+          await page.getByText("Left out of the update (no signal): all rewards are equal.").waitFor()
+          assert.strictEqual(await page.getByRole("region", { name: "Quarantined" }).count(), 0)
         })
       }))
 

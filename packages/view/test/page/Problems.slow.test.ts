@@ -45,6 +45,8 @@ describe.skipIf(isMissing)("the problems of a run", () => {
               "always solved"
             ])
           )
+          await page.getByRole("navigation", { name: "filter" }).getByText("solved at times 0", { exact: true })
+            .waitFor()
           await page.getByRole("link", { name: "flaky 1" }).click()
           await eventually(async () => assert.deepStrictEqual(await told(), ["unsure", "flaky"]))
           await page.getByRole("link", { name: "unsure" }).click()
@@ -65,6 +67,7 @@ describe.skipIf(isMissing)("the rollouts of a run", () => {
           await page.getByRole("link", { name: "rollouts", exact: true }).click()
           const rows = page.getByRole("table", { name: "rollouts" }).locator("tbody tr")
           await page.getByRole("heading", { name: "19 rollouts", exact: true }).waitFor()
+          await page.getByText("Mean reward by tag: carry 0.625 of 4 rollouts · sums 0.75 of 8 rollouts").waitFor()
 
           await page.getByLabel("ended by").selectOption("max_turns")
           await eventually(async () => assert.strictEqual(await rows.count(), 2))

@@ -13,7 +13,10 @@ const failed = (run: string) =>
     const store = yield* RunStore.RunStore
     yield* store.append(Recorded.opened(-1))
     for (const [done, name] of ["000001", "000002"].entries()) {
-      yield* store.append(Recorded.updated(done, 0.5))
+      yield* store.append({
+        ...Recorded.updated(done, 0.5),
+        process: { memory: (done + 1) * 2 ** 30, processors: 1.5 }
+      })
       yield* store.append(Recorded.evaluated(done + 1, done === 0 ? 0.75 : 0.5))
       yield* store.append(Recorded.saved(done + 1, name))
     }
@@ -72,6 +75,14 @@ describe.skipIf(isMissing)("the page of a run", () => {
             assert.match((await page.getByLabel("log", { exact: true }).textContent()) ?? "", /error: no answer$/)
           )
           await page.getByText("run.log, its last 200 lines").waitFor()
+          const uses = page.getByRole("table", { name: "use of the machine" }).locator("tbody tr")
+          assert.deepStrictEqual(
+            await Promise.all([0, 1].map((at) => uses.nth(at).locator("td.number, td:first-child").allTextContents())),
+            [
+              ["memory of the process, GiB", "1.5", "2", "2", "16"],
+              ["processors busy for the process", "1.5", "1.5", "1.5", "8"]
+            ]
+          )
           await page.getByRole("link", { name: "Open iteration 3" }).click()
           await page.getByRole("heading", { name: "Iteration 3", level: 1 }).waitFor()
         })

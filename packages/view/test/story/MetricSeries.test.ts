@@ -112,4 +112,17 @@ describe("a run's metrics", () => {
       [["speed/tokens_sampled_per_second", [25]]]
     )
   })
+
+  it("include memory in GiB and busy processors, if the process was measured", () => {
+    const [opened, updated] = story.records
+    if (opened === undefined || updated?._tag !== "Updated") return assert.fail("the story has no update")
+    const measured = { ...updated, process: { memory: 1.5 * 2 ** 30, processors: 0.75 } }
+    const found = MetricSeries.of(Story.fromRecords([opened, measured]), "iteration")
+    assert.deepStrictEqual(
+      found.filter(({ section }) => section === MetricSeries.machine).map((
+        { name, points }
+      ) => [name, points.map(({ value }) => value)]),
+      [["machine/memory_gib", [1.5]], ["machine/processors", [0.75]]]
+    )
+  })
 })

@@ -59,3 +59,28 @@ describe("a run's spending by purpose", () => {
     assert.deepStrictEqual(Spending.purposes(storyOf([Recorded.opened(-1), Recorded.simple(0, "sum")])), [])
   })
 })
+
+describe("a run's dollars by kind of token", () => {
+  const prices = { sums: { prefill: 1, cached: 0.5, sample: 4, train: 2 } }
+  const opened = { ...Recorded.opened(-1, { model: "sums" }), settings: { prices } }
+  const ended = (dollars: number): RunRecord.Entry => ({
+    _tag: "Finished",
+    iteration: 1,
+    reason: "completed",
+    checkpoint: null,
+    spent: { ...spent(3e6, 1e6, 2e6, dollars), cached: 1e6 }
+  })
+
+  it("are its tokens at their prices, cached ones at theirs", () => {
+    assert.deepStrictEqual(Spending.dollarsOfKinds(storyOf([opened, ended(10.5)])), {
+      prefilled: 2.5,
+      sampled: 4,
+      trained: 4
+    })
+  })
+
+  it("are unknown if other models were paid for, and without prices", () => {
+    assert.isUndefined(Spending.dollarsOfKinds(storyOf([opened, ended(12)])))
+    assert.isUndefined(Spending.dollarsOfKinds(storyOf([Recorded.opened(-1, { model: "sums" }), ended(10.5)])))
+  })
+})
