@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
-import { BaseSequencer, type TestSpecification } from "vitest/node"
+import { BaseSequencer, type Reporter, type TestSpecification } from "vitest/node"
 
 const conditions = ["@effect-rl/source"]
 
@@ -16,11 +16,15 @@ const isSlowAsked = isAll || process.argv.some((argument) => argument.includes("
 
 /**
  * Runs the quick tests first, in shared processes, then the slow ones, each file in a separate process. If such a process is killed, only
- * its file fails, and leftovers such as ending threads do not affect the next file.
+ * its file fails, and leftovers such as ending threads do not affect the next file. A slow test that fails runs once more, because it shares
+ * the machine with other processes. The last lines name the tests that passed only then.
  */
 const projects: Array<TestProjectInlineConfiguration> = [
   { extends: true, test: { name: "quick", include, exclude: [...exclude, ...slow], sequence: { groupOrder: 1 } } },
-  { extends: true, test: { name: "slow", include: slow, exclude, isolate: true, sequence: { groupOrder: 2 } } }
+  {
+    extends: true,
+    test: { name: "slow", include: slow, exclude, isolate: true, retry: 1, sequence: { groupOrder: 2 } }
+  }
 ]
 
 /** The slowest files. */
@@ -43,6 +47,18 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+const flaky: Array<string> = []
+
+/** Names the tests that failed and passed when they ran once more. */
+const flakyTests: Reporter = {
+  onTestCaseResult: (test) => {
+    if (test.diagnostic()?.flaky === true) flaky.push(`${test.module.relativeModuleId} > ${test.fullName}`)
+  },
+  onTestRunEnd: () => {
+    for (const name of flaky) process.stdout.write(`failed, then passed: ${name}\n`)
+  }
+}
+
 /** Processes that tests start reuse the compiled modules of earlier ones, which halves a command's startup time. */
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/compiled")
 
@@ -55,6 +71,7 @@ export default defineConfig({
   test: {
     ...(isAll ? { projects } : { include, exclude: isSlowAsked ? exclude : [...exclude, ...slow] }),
     maxWorkers,
+    reporters: ["default", flakyTests],
     pool: "forks",
     isolate: false,
     setupFiles: ["./vitest.setup.ts"],
