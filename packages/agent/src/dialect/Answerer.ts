@@ -78,7 +78,9 @@ export interface Prompted {
   readonly stops: ReadonlyArray<string>
   /** Whether a reply ends after its first tool call. */
   readonly isOneCall: boolean
-  /** Creates a reader for one reply. */
+  /** Parses a whole reply. */
+  readonly parse: Renderer.Renderer["parse"]
+  /** Creates a reader for one reply that is read while it is sampled. */
   readonly read: () => ResponseStream.ResponseStream
   /** The stop tokens to append to a reply that ended at the client's stop text. */
   readonly closing: Int32Array

@@ -1,10 +1,19 @@
 /** Reads a plain-text continuation while it is sampled. */
 import { Message } from "@effect-rl/core"
-import { type ResponseStream, type Tokenizer, TokenText } from "@effect-rl/core/renderers"
+import { type Renderer, type ResponseStream, type Tokenizer, TokenText } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 
 const deltas = (text: string): ReadonlyArray<ResponseStream.Delta> =>
   text === "" ? [] : [{ _tag: "Text", part: 0, text }]
+
+const withoutEnd = ({ eosTokenId }: Tokenizer.Tokenizer, tokens: ArrayLike<number>) =>
+  Array.from(tokens).filter((token) => token !== eosTokenId)
+
+const parsed = (text: string): Renderer.Parsed => ({ message: Message.assistant(text), termination: "eos" })
+
+/** Parses a whole continuation. */
+export const parse = (tokenizer: Tokenizer.Tokenizer, tokens: Int32Array): Renderer.Parsed =>
+  parsed(tokenizer.decode(withoutEnd(tokenizer, tokens)))
 
 /** Passes text on as it is sampled, without the model's end-of-text token. */
 export const make = (tokenizer: Tokenizer.Tokenizer): ResponseStream.ResponseStream => {
@@ -15,10 +24,7 @@ export const make = (tokenizer: Tokenizer.Tokenizer): ResponseStream.ResponseStr
     return deltas(more)
   }
   return {
-    push: (tokens) => add(text.push(Array.from(tokens).filter((token) => token !== tokenizer.eosTokenId))),
-    end: Effect.sync(() => ({
-      deltas: add(text.end()),
-      parsed: { message: Message.assistant(said), termination: "eos" }
-    }))
+    push: (tokens) => add(text.push(withoutEnd(tokenizer, tokens))),
+    end: Effect.sync(() => ({ deltas: add(text.end()), parsed: parsed(said) }))
   }
 }

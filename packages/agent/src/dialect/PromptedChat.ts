@@ -122,6 +122,7 @@ export const of = Effect.fnUntraced(function*(
     request: asking,
     stops: settings.stops,
     isOneCall: settings.isOneCall ?? false,
+    parse: renderer.parse,
     read: () => renderer.stream(messages),
     closing: HeldResponse.closing(chatModel),
     callNames: CallNames.make(messages, asking, source.id)
@@ -152,6 +153,7 @@ export const continued = Effect.fnUntraced(function*(
     request: asking,
     stops: settings.stops,
     isOneCall: false,
+    parse: (tokens) => Effect.succeed(PlainReader.parse(chatModel.tokenizer, tokens)),
     read: () => PlainReader.make(chatModel.tokenizer),
     closing: new Int32Array(0),
     callNames: CallNames.make([], asking, id)

@@ -1,6 +1,6 @@
 /** Model replies, sampled whole or read while they are sampled. */
 import { type ModelInput, SampleStream, type Sampling } from "@effect-rl/core/backend"
-import type { ResponseStream } from "@effect-rl/core/renderers"
+import type { Renderer, ResponseStream } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { Prompted, Replied } from "./Answerer.ts"
@@ -58,9 +58,24 @@ const firstOf = (sequence: Sampling.SampledTokens, length: number): Sampling.Sam
   }
 }
 
+/** The end of reply `index`, which was parsed to `parsed`. */
+const endOf = Effect.fnUntraced(function*(
+  { replied }: Prompted,
+  notes: Notes,
+  { index, isOver, parsed, sequences, stop }: Omit<Reading, "held"> & Pick<Replied, "index" | "parsed">
+) {
+  const isCut = !isOver && (sequences.at(-1)?.stopReason !== "stop" || parsed.termination === "malformed")
+  const warnings = yield* notes.warnings(parsed.message)
+  const sampled = sequences.reduce((sum, { tokens }) => sum + tokens.length, 0)
+  yield* replied({ index, sequences, parsed, isCut, stop, warnings })
+  return { _tag: "Ended", parsed, isCut, stop, warnings, sampled } satisfies Ended
+})
+
+const unreadable = ({ message }: Renderer.RendererError) => invalid(message)
+
 /** Reads the pieces of one reply. If the client's stop text or the call limit ended the reply, the model's own stop is read instead. */
 const readerOf = (prompted: Prompted, notes: Notes, index: number) => {
-  const { chatModel: { tokenizer }, closing, isOneCall, replied, stops } = prompted
+  const { chatModel: { tokenizer }, closing, isOneCall, stops } = prompted
   const names = prompted.callNames(index)
   const reader = LimitedCalls.make(prompted.read(), isOneCall ? 1 : Infinity)
   let reading = unread
@@ -81,17 +96,11 @@ const readerOf = (prompted: Prompted, notes: Notes, index: number) => {
   }
 
   const end = Effect.gen(function*() {
-    const { held, isOver, sequences, stop } = reading
-    const last = reader.push(isOver ? closing : held)
-    const { deltas, parsed } = yield* Effect.mapError(reader.end, ({ message }) => invalid(message))
+    const { held, ...read } = reading
+    const last = reader.push(read.isOver ? closing : held)
+    const { deltas, parsed } = yield* Effect.mapError(reader.end, unreadable)
     const named = names.deltas([...last, ...deltas])
-    const isCut = !isOver && (sequences.at(-1)?.stopReason !== "stop" || parsed.termination === "malformed")
-    const found = names.parsed(parsed)
-    const warnings = yield* notes.warnings(found.message)
-    const sampled = sequences.reduce((sum, { tokens }) => sum + tokens.length, 0)
-    const ended: Ended = { _tag: "Ended", parsed: found, isCut, stop, warnings, sampled }
-    yield* replied({ index, sequences, parsed: found, isCut, stop, warnings })
-    return { deltas: named, ended }
+    return { deltas: named, ended: yield* endOf(prompted, notes, { ...read, index, parsed: names.parsed(parsed) }) }
   })
 
   return { push, end, isOver: () => reading.isOver }
@@ -124,12 +133,18 @@ const collected = (prompted: Prompted, notes: Notes, index: number) =>
     return events.flatMap((event) => event._tag === "Ended" ? [{ sequences, ended: event }] : [])
   })
 
-const read = (prompted: Prompted, notes: Notes, sequence: Sampling.SampledTokens, index: number) =>
-  Effect.suspend(() => {
-    const reader = readerOf(prompted, notes, index)
-    reader.push(sequence)
-    return Effect.map(reader.end, ({ ended }): Whole => ({ sequences: [sequence], ended }))
-  })
+const read = Effect.fnUntraced(function*(
+  prompted: Prompted,
+  notes: Notes,
+  sequence: Sampling.SampledTokens,
+  index: number
+) {
+  const sequences = [sequence]
+  const found = yield* Effect.mapError(prompted.parse(sequence.tokens), unreadable)
+  const parsed = prompted.callNames(index).parsed(found)
+  const ended = yield* endOf(prompted, notes, { index, isOver: false, parsed, sequences, stop: undefined })
+  return { sequences, ended } satisfies Whole
+})
 
 /**
  * Samples the requested number of replies. The replies share one prefill of the prompt, unless a reply may end at a stop text or after its

@@ -96,17 +96,17 @@ const withReasoning = (content: Message.Message["content"], reasoning: string): 
   return [{ type: "thinking", thinking: reasoning }, ...parts]
 }
 
-const toMessage = Effect.fnUntraced(function*(message: ChatMessage, index: number) {
-  const content = yield* toParts(message.content, `messages[${index}].content`)
-  const toolCalls = message.tool_calls ?? []
-  return {
-    role: message.role,
-    content: withReasoning(content, message.reasoning_content ?? ""),
-    ...(toolCalls.length === 0 ? {} : { toolCalls: toolCalls.map(toCall) }),
-    ...(message.tool_call_id === undefined ? {} : { toolCallId: message.tool_call_id }),
-    ...(message.name === undefined ? {} : { name: message.name })
-  } satisfies Message.Message
-})
+const toMessage = (message: ChatMessage, index: number) =>
+  Effect.mapEager(toParts(message.content, `messages[${index}].content`), (content): Message.Message => {
+    const toolCalls = message.tool_calls ?? []
+    return {
+      role: message.role,
+      content: withReasoning(content, message.reasoning_content ?? ""),
+      ...(toolCalls.length === 0 ? {} : { toolCalls: toolCalls.map(toCall) }),
+      ...(message.tool_call_id === undefined ? {} : { toolCallId: message.tool_call_id }),
+      ...(message.name === undefined ? {} : { name: message.name })
+    }
+  })
 
 /**
  * Converts a conversation for a renderer. Null or absent content becomes empty text; a tool answer without a name gets the name of the call
