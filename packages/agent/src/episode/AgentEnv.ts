@@ -157,11 +157,15 @@ const done = (verdict: Verdict): Env.Done =>
 
 const idle: Env.Done = { _tag: "Done", reward: 0, stopReason: "idle_timeout" }
 
-/** Waits for the next question or the verdict, whichever comes first. After a verdict, questions are ignored. */
+/** Waits for the next question or the end of the episode. After the agent's verdict, questions are ignored. */
 const awaited = <E, R>({ mailbox, options, verdict }: Playing<E, R>) => {
   const ended = Effect.map(Deferred.await(verdict), done)
   if (Deferred.isDoneUnsafe(verdict)) return ended
-  const either = Effect.raceFirst(ended, mailbox.take)
+  const either = Effect.flatMap(
+    mailbox.take,
+    (found): Effect.Effect<Mailbox.Question | Env.Done, E | AgentFailed> =>
+      found === undefined ? ended : Effect.succeed(found)
+  )
   return options.idleTimeout === undefined
     ? either
     : Effect.timeoutOrElse(either, { duration: options.idleTimeout, orElse: () => Effect.succeed(idle) })
@@ -335,8 +339,11 @@ export const at = <E, R>(open: Place.Open) =>
     let agent: Fiber.Fiber<unknown, unknown> | undefined
     let first: Env.Prompt | Env.Overflow | undefined
     const begin = Effect.gen(function*() {
-      const running = Effect.provideContext(started(options, session), context)
-      agent = yield* Effect.forkIn(Effect.onExit(running, (exit) => Deferred.done(verdict, exit)), scope)
+      const running = Effect.onExit(
+        Effect.provideContext(started(options, session), context),
+        (exit) => Effect.andThen(Deferred.done(verdict, exit), mailbox.end)
+      )
+      agent = yield* Effect.forkIn(running, scope)
       const found = yield* next(self)
       first = found._tag === "Prompt" ? found : silent(found)
       return first

@@ -42,8 +42,10 @@ export interface Question extends Pick<Request, "asked" | "text" | "settings"> {
 export interface Mailbox {
   /** Adds the questions of a request, one for each requested response. Closing the scope disconnects the client. */
   readonly ask: (request: Request) => Effect.Effect<ReadonlyArray<Question>, Refusal, Scope.Scope>
-  /** Waits for the next question. Never completes once the mailbox is closed. */
-  readonly take: Effect.Effect<Question>
+  /** Waits for the next question; undefined when the agent has ended. No question is returned once the mailbox is closed. */
+  readonly take: Effect.Effect<Question | undefined>
+  /** Tells `take` that the agent has ended. */
+  readonly end: Effect.Effect<void>
   /** Passes the sampled tokens to the clients of a question. */
   readonly answer: (question: Question, sampled: Sampling.SampledTokens) => Effect.Effect<void>
   /** Refuses the question, so its clients get the refusal. */
@@ -70,7 +72,7 @@ const tooMany = new Refusal({
 
 /** Creates an empty mailbox; `turns` returns the number of finished turns. */
 export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.Return<Mailbox> {
-  const arrived = yield* Queue.unbounded<readonly [Thread, Question]>()
+  const arrived = yield* Queue.unbounded<readonly [Thread, Question] | "ended">()
   const threads = new Map<string, Thread>()
   const open = new Set<Question>()
   let closed: Refusal | undefined
@@ -134,8 +136,10 @@ export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.
     for (const [key, other] of threads) if (other === thread) threads.delete(key)
   }
 
-  const take: Effect.Effect<Question> = Effect.flatMap(Queue.take(arrived), ([thread, question]) => {
+  const take: Effect.Effect<Question | undefined> = Effect.flatMap(Queue.take(arrived), (found) => {
+    if (found === "ended") return Effect.succeed(undefined)
     if (closed !== undefined) return Effect.never
+    const [thread, question] = found
     if (thread.clients > 0) return Effect.succeed(question)
     forget(thread)
     return take
@@ -144,6 +148,7 @@ export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.
   return {
     ask: (request) => Effect.map(Effect.acquireRelease(enter(request), hangUp), ({ questions }) => questions),
     take,
+    end: Effect.sync(() => Queue.offerUnsafe(arrived, "ended")),
     answer: (question, sampled) => {
       open.delete(question)
       return Deferred.succeed(question.sampled, sampled)
