@@ -1,6 +1,6 @@
 /**
  * Pi, an existing coding agent from npm. Each task runs Pi in a separate process; it must read a file with Pi's own tool and answer with
- * the number in the file. The environment variable `PI` names Pi's `dist/cli.js`.
+ * the number in the file. The environment variable `PI` names Pi's program.
  */
 import { AgentGateway, Launcher } from "@effect-rl/agent"
 import { type ChatModel, Score } from "@effect-rl/core"
@@ -38,7 +38,7 @@ export const train = (count: number, seed: number): ReadonlyArray<Note> =>
 
 export const heldOut = Array.from({ length: 64 }, (_, index) => note(heldOutPrefixes, index))
 
-/** The path of Pi's `dist/cli.js` from the environment variable `PI`; undefined if it is not set. */
+/** The path of Pi's program, such as that of `which pi`, from the environment variable `PI`; undefined if it is not set. */
 export const program = process.env["PI"]
 
 /** Runs Pi without user configuration and with a single tool, because its own instructions do not fit into a preset's context. */

@@ -198,7 +198,7 @@ const pis = Effect.suspend(() => {
 const program = Effect.gen(function*() {
   const python = yield* pythons
   const pi = yield* pis
-  if (pi.length === 0) Report.progress("Pi is left out: the variable PI does not name its file")
+  if (pi.length === 0) Report.progress("Pi is left out: the variable PI does not name its program")
   if (python.length === 0) Report.progress("the agent in Python is left out: there is no python3")
   const rows = [
     row("`openai`, one question", sums, inProcess(oneQuestion)),
