@@ -131,7 +131,7 @@ print("PASSED")
     )
   },
   assertions: {
-    says: "the same with published assertions, which come after the program's names",
+    says: "runs the program once, imports its names into the published assertions, and takes their exit code",
     ...beside(
       `from solution import *
 
