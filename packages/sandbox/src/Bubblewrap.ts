@@ -18,6 +18,7 @@ import * as BoundedProcess from "./process/BoundedProcess.ts"
 import * as FileCommands from "./process/FileCommands.ts"
 import * as ForwardScript from "./process/ForwardScript.ts"
 import * as InheritedDescriptors from "./process/InheritedDescriptors.ts"
+import * as ProcessFamily from "./process/ProcessFamily.ts"
 import * as ProcessGroup from "./process/ProcessGroup.ts"
 import * as Running from "./process/Running.ts"
 import * as Seccomp from "./process/Seccomp.ts"
@@ -162,13 +163,35 @@ interface Place {
   readonly filter: string | undefined
 }
 
-/** The interval at which the size of an agent's folder is measured while a program runs, in milliseconds. */
+/** The interval at which limits are checked that the kernel does not check, in milliseconds. */
 const measureMillis = 250
 
-/** Ends a program while the files in its sandbox's folder take more than `most` bytes. Returns a function that stops watching. */
-const watchDisk = (folder: string, most: number, stop: BoundedProcess.Stop) => {
+/** The folders that are in-memory file systems. */
+const inMemory = (role: SandboxSpec.Role) => ["/tmp", "/dev/shm", ...(role === "grader" ? [root] : [])]
+
+/** Ends a program if it exceeds a limit that the kernel does not check. Returns a function that stops watching. */
+const watch = (
+  { limits, role }: SandboxSpec.Resolved,
+  { folder, ports }: Inside,
+  pid: number | undefined,
+  stop: BoundedProcess.Stop
+) => {
+  const memory = limits.memory + (ports.length > 0 ? ForwardScript.memory : 0)
+  let isMeasuring = false
+  const measureFolder = async () => {
+    if (isMeasuring) return
+    isMeasuring = true
+    if (await WorkFolder.exceeds(folder, limits.disk)) stop("disk")
+    isMeasuring = false
+  }
   const timer = setInterval(() => {
-    void WorkFolder.size(folder).then((size) => size > most ? stop("disk") : undefined)
+    const pids = ProcessFamily.of(String(pid))
+    if (ProcessFamily.takesMore(pids, memory)) return stop("memory")
+    // The first two processes are bubblewrap's, the first of them outside of the sandbox.
+    const [, , program] = pids
+    const isFull = (path: string) => WorkFolder.hasTooMany(`/proc/${program}/root${path}`, limits.disk)
+    if (program !== undefined && inMemory(role).some(isFull)) return stop("disk")
+    if (role === "agent") void measureFolder()
   }, measureMillis)
   return () => clearInterval(timer)
 }
@@ -218,10 +241,10 @@ const runOnce = (
       },
       sweep: () => ProcessGroup.killNamed(name),
       signals: "place",
-      onStart: (stop) => {
+      onStart: (stop, { pid }) => {
         if (filter !== undefined) closeSync(filter)
         const ended = onStart(() => stop("closed"))
-        const unwatch = spec.role === "agent" ? watchDisk(inside.folder, spec.limits.disk, stop) : () => {}
+        const unwatch = watch(spec, inside, pid, stop)
         onEnd = () => {
           unwatch()
           ended()
@@ -367,7 +390,7 @@ export const make = Effect.fnUntraced(function*(
     const path = join(folder.path, id)
     const gates = join(folder.path, `g${number}`)
     const addresses = yield* Effect.mapError(Effect.forEach(resolved.network, Gates.parse), fail("open"))
-    yield* Effect.mapError(WorkFolder.make(path, resolved.files, place.owner), fail("open"))
+    yield* Effect.mapError(WorkFolder.make(path, resolved.files, place.owner, resolved.role === "agent"), fail("open"))
     if (addresses.length > 0) yield* Effect.mapError(Gates.open(gates, addresses), fail("open"))
     const inside: Inside = { folder: path, gates, ports: addresses.map(({ port }) => port) }
     return handleOf(place, id, resolved, inside, yield* Running.make(provider))

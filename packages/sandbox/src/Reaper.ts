@@ -1,9 +1,11 @@
 /** Removes the processes and folders of sandboxes whose host process no longer exists. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { readdirSync, readFileSync, rmSync, statSync } from "node:fs"
+import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
+import * as FolderRemoval from "./host/FolderRemoval.ts"
 import * as HostFolder from "./host/HostFolder.ts"
 
 /** The numbers of dead hosts and of their processes that one pass removed. */
@@ -76,13 +78,11 @@ export const endAll = (id: string): number => {
  * @example
  * const report = Effect.flatMap(Reaper.reap, ({ hosts }) => Console.log(`${hosts} dead processes had left sandboxes`))
  */
-export const reap: Effect.Effect<Reaped> = Effect.clockWith((clock) =>
-  Effect.sync(() => {
-    const now = clock.currentTimeMillisUnsafe()
-    const root = HostFolder.root()
-    const dead = HostFolder.all().filter((id) => isDead(join(root, id), now))
-    const processes = dead.map(endAll).reduce((sum, count) => sum + count, 0)
-    for (const id of dead) rmSync(join(root, id), { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
-    return { hosts: dead.length, processes }
-  })
-)
+export const reap: Effect.Effect<Reaped> = Effect.gen(function*() {
+  const now = yield* Clock.currentTimeMillis
+  const root = HostFolder.root()
+  const dead = HostFolder.all().filter((id) => isDead(join(root, id), now))
+  const processes = dead.map(endAll).reduce((sum, count) => sum + count, 0)
+  yield* Effect.forEach(dead, (id) => FolderRemoval.remove(join(root, id)), { discard: true })
+  return { hosts: dead.length, processes }
+})

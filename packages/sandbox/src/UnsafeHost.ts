@@ -98,7 +98,7 @@ const run = (
 const inCopy = <A, E, R>(place: Place, folder: string, name: string, use: (folder: string) => Effect.Effect<A, E, R>) =>
   Effect.scoped(
     Effect.flatMap(
-      WorkFolder.make(join(place.folder.path, name), [], undefined),
+      WorkFolder.make(join(place.folder.path, name), [], undefined, true),
       (copy) => {
         cpSync(folder, copy, { recursive: true })
         return use(copy)
@@ -152,7 +152,7 @@ export const make = Effect.fnUntraced(function*(
     const resolved = yield* SandboxSpec.resolve(spec, provider, capabilities)
     const id = `${place.folder.host.id}-${count++}`
     const folder = yield* Effect.mapError(
-      WorkFolder.make(join(place.folder.path, id), resolved.files, undefined),
+      WorkFolder.make(join(place.folder.path, id), resolved.files, undefined, true),
       fail("open")
     )
     return handleOf(place, id, resolved, folder, yield* Running.make(provider))

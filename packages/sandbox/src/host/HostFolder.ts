@@ -6,19 +6,11 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
-import {
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  utimesSync,
-  writeFileSync
-} from "node:fs"
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, utimesSync, writeFileSync } from "node:fs"
 import { hostname, tmpdir } from "node:os"
 import { join } from "node:path"
 import { Provision } from "../SandboxError.ts"
+import * as FolderRemoval from "./FolderRemoval.ts"
 
 /** How a host identifies itself. */
 export interface Host {
@@ -94,7 +86,7 @@ const create = (): HostFolder => {
 export const make: Effect.Effect<HostFolder, Provision, Scope.Scope> = Effect.gen(function*() {
   const folder = yield* Effect.acquireRelease(
     Effect.try({ try: create, catch: (cause) => new Provision({ detail: `a folder in ${root()}: ${String(cause)}` }) }),
-    ({ path }) => Effect.sync(() => rmSync(path, { recursive: true, force: true, maxRetries: 3 }))
+    ({ path }) => FolderRemoval.remove(path)
   )
   const file = join(folder.path, descriptionFile)
   const touch = Effect.flatMap(

@@ -1,10 +1,22 @@
 /** The folder of a sandbox on the host. Files are only accessed below its root. */
 import * as Effect from "effect/Effect"
-import { chownSync, lstatSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { readdir } from "node:fs/promises"
+import {
+  chownSync,
+  type Dir,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
+import { lstat, opendir } from "node:fs/promises"
 import { dirname, join, sep } from "node:path"
 import { Denied, type Operation, Provision, type Reason, SandboxError } from "../SandboxError.ts"
 import type { SandboxFiles } from "../SandboxFiles.ts"
+import * as FolderRemoval from "./FolderRemoval.ts"
 
 export interface Owner {
   readonly uid: number
@@ -40,8 +52,11 @@ export const put = (root: string, path: string, bytes: Uint8Array, owner: Owner 
 
 const provision = (cause: unknown) => new Provision({ detail: String(cause) })
 
-/** Makes a folder with the given files, which is removed when the scope closes. Fails as `Provision`. */
-export const make = (path: string, files: SandboxFiles, owner: Owner | undefined) =>
+/**
+ * Makes a folder with the given files, which is removed when the scope closes. `isWritable`: whether programs may write to it. Fails as
+ * `Provision`.
+ */
+export const make = (path: string, files: SandboxFiles, owner: Owner | undefined, isWritable: boolean) =>
   Effect.acquireRelease(
     Effect.try({
       try: () => {
@@ -52,7 +67,8 @@ export const make = (path: string, files: SandboxFiles, owner: Owner | undefined
       },
       catch: provision
     }),
-    () => Effect.sync(() => rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 }))
+    // Removing by a process of its own takes longer.
+    () => isWritable ? FolderRemoval.remove(path) : Effect.sync(() => rmSync(path, { recursive: true, force: true }))
   )
 
 const outside = (path: string): Reason =>
@@ -89,13 +105,48 @@ export const read = (root: string, path: string, provider: string, most: number)
 export const write = (root: string, path: string, bytes: Uint8Array, provider: string, owner: Owner | undefined) =>
   below(root, path, provider, "write", () => put(root, path, bytes, owner))
 
-/** The total size of all files below a folder, in bytes. Links are not followed, and files that disappear meanwhile are not counted. */
-export const size = async (folder: string): Promise<number> => {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
-  let total = 0
-  for (const entry of entries) {
-    const path = join(folder, entry.name)
-    total += entry.isDirectory() ? await size(path) : lstatSync(path, { throwIfNoEntry: false })?.size ?? 0
+/** The least number of bytes that a file or a folder counts as. Otherwise a program could make any number of empty ones. */
+const leastBytes = 4096
+
+/** The next entry of a folder; null at its end, or if the folder was removed meanwhile. */
+const next = (folder: Dir) => folder.read().catch(() => null)
+
+const isGone = (cause: unknown) =>
+  cause instanceof Error && "code" in cause && (cause.code === "ENOENT" || cause.code === "ENOTDIR")
+
+/**
+ * Whether the files and folders below a folder together exceed `most` bytes, or contain something that cannot be measured, such as a folder
+ * that its owner may not read. Links are not followed, and files that disappear meanwhile count as empty.
+ */
+export const exceeds = async (folder: string, most: number): Promise<boolean> => {
+  // Names need not be UTF-8. In Latin-1 every byte is a character.
+  const encoding = "latin1"
+  const bytes = (path: string) => Buffer.from(path, encoding)
+  const folders = [Buffer.from(folder).toString(encoding)]
+  let left = most
+  const failed = (cause: unknown) => {
+    if (!isGone(cause)) left = -1
+    return undefined
   }
-  return total
+  for (let path = folders.pop(); path !== undefined && left >= 0; path = folders.pop()) {
+    const opened = await opendir(bytes(path), { encoding }).catch(failed)
+    if (opened === undefined) continue
+    for (let entry = await next(opened); entry !== null && left >= 0; entry = await next(opened)) {
+      const file = `${path}/${entry.name}`
+      if (entry.isDirectory()) folders.push(file)
+      left -= Math.max(leastBytes, (await lstat(bytes(file)).catch(failed))?.size ?? 0)
+    }
+    await opened.close()
+  }
+  return left < 0
+}
+
+/** Whether an in-memory file system has more files and folders than `most` bytes allow. It limits their contents itself, but not them. */
+export const hasTooMany = (path: string, most: number): boolean => {
+  try {
+    const { ffree, files } = statfsSync(path)
+    return leastBytes * (files - ffree) > most
+  } catch {
+    return false
+  }
 }

@@ -10,7 +10,7 @@ import type { Stdio } from "./InheritedDescriptors.ts"
 import type { Conversation } from "./StartedProcess.ts"
 
 /** Why this module ended the process. */
-type Ending = "wall" | "stdout" | "stderr" | "disk" | "closed" | "setup"
+type Ending = "wall" | "stdout" | "stderr" | "disk" | "memory" | "closed" | "setup"
 
 export interface Options {
   readonly file: string
@@ -44,7 +44,7 @@ export interface Options {
   /** Whose signal ended the process. `program`: the program's. `place`: that of a process that only supervises the program. */
   readonly signals: "program" | "place"
   /** Called once the process exists, with a function that ends it for a given reason. */
-  readonly onStart?: (stop: Stop) => void
+  readonly onStart?: (stop: Stop, child: ChildProcess) => void
   /** Called when the process has exited, even if its child processes still hold its outputs open. */
   readonly onExit?: (child: ChildProcess) => void
   /** Called repeatedly after the process has exited, until its outputs are closed. */
@@ -61,8 +61,8 @@ export interface Order {
   readonly on: (tell: (line: string, stdin: Uint8Array) => boolean) => void
 }
 
-/** Ends a process because its sandbox closes, or because it wrote too much to files. */
-export type Stop = (why: "closed" | "disk") => void
+/** Ends a process because its sandbox closes, or because it wrote too much to files or takes too much memory. */
+export type Stop = (why: "closed" | "disk" | "memory") => void
 
 const setupMillis = 30_000
 /** How often remaining child processes of an ended process are searched for, in milliseconds. */
@@ -112,6 +112,7 @@ const afterWord = (word: string | undefined, found: () => void) => {
 const stopped = (ending: Exclude<Ending, "setup">, ended: Outcome.Ended): Outcome.Outcome => {
   if (ending === "wall") return Outcome.TimedOut({ ...ended, limit: "wall" })
   if (ending === "closed") return Outcome.Killed(ended)
+  if (ending === "memory") return Outcome.OutOfMemory(ended)
   return Outcome.OutputLimit({ ...ended, of: ending })
 }
 
@@ -223,7 +224,7 @@ export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision 
           : Effect.fail(new Lost({ detail: `${options.file} was ended by ${signal}` }))
       )
     })
-    options.onStart?.(stop)
+    options.onStart?.(stop, child)
 
     return Effect.callback<void>((done) => {
       onClosed = () => done(Effect.void)

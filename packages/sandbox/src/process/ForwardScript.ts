@@ -9,6 +9,9 @@ export const node = "/runtime/node"
 /** The number of processes and threads that the program may have, slightly more than Node starts. */
 export const processes = 16
 
+/** The bytes of memory that the program may take, about three times what Node takes. */
+export const memory = 64 * 1024 * 1024
+
 const fifo = "/tmp/.forwarding"
 
 const program = `
