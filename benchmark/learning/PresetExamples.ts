@@ -10,7 +10,7 @@ import {
   SupervisedDataset
 } from "@effect-rl/core"
 import { PreferenceModel, Seed } from "@effect-rl/core/environments"
-import { CommonSettings, ExampleSettings, type Recipe, Recipes, WorkedSums } from "@effect-rl/recipes"
+import { CommonSettings, ExampleSettings, type Pipeline, type Recipe, Recipes, WorkedSums } from "@effect-rl/recipes"
 import { Effect, Stream } from "effect"
 import * as RecipeRun from "./RecipeRun.ts"
 
@@ -108,29 +108,52 @@ const checkpointOf = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   return { statePath, samplerPath: samplerPath ?? "" }
 }
 
-/** The run records of a student with some changed settings, after its teacher was trained. */
-const distilled = (changed: object) =>
+/** The run records of a pipeline's last stage, which has some changed settings; `of` gives the checkpoints of earlier stages. */
+const lastStage = <E, R>(
+  pipeline: Pipeline.Pipeline<E, R>,
+  changed: (of: (stage: string) => Pipeline.Checkpoint) => object
+) =>
   Effect.fnUntraced(function*(seed: number) {
-    const { stages } = yield* Recipes.distill.configure({ model, seed })
+    const { stages } = yield* pipeline.configure({ model, seed })
+    const saved = new Map<string, Pipeline.Checkpoint>()
+    const of = (stage: string) => saved.get(stage) ?? { statePath: "", samplerPath: "" }
     let records: ReadonlyArray<RunRecord.RunRecord> = []
-    for (const { name, recipe, settings } of stages) {
-      const earlier = records
-      const own = name === "student" ? changed : { evalEvery: 0 }
-      records = yield* RecipeRun.train(recipe, { ...settings(() => checkpointOf(earlier)), ...own })
+    for (const stage of stages) {
+      const own = stage === stages.at(-1) ? changed(of) : { evalEvery: 0 }
+      records = yield* RecipeRun.train(stage.recipe, { ...stage.settings(of), ...own })
+      saved.set(stage.name, checkpointOf(records))
     }
     return records
   })
 
-/** In the control, the teacher is the untrained preset. */
-export const distill = {
+/** Taught by models that know no more than the student. */
+const distill = {
   name: Recipes.distill.name,
   control: "taught by itself",
   kinds: {
-    trained: distilled({}),
-    "learning rate 10⁻¹²": distilled(still),
-    "taught by itself": distilled({ teacher: model })
+    trained: lastStage(Recipes.distill, () => ({})),
+    "learning rate 10⁻¹²": lastStage(Recipes.distill, () => still),
+    "taught by itself": lastStage(Recipes.distill, () => ({ teacher: model }))
   }
 }
+
+/** In a further control each teacher scores the answers to the other's prompts. */
+const distillMulti = {
+  name: Recipes.distillMulti.name,
+  control: "taught by itself",
+  kinds: {
+    trained: lastStage(Recipes.distillMulti, () => ({})),
+    "learning rate 10⁻¹²": lastStage(Recipes.distillMulti, () => still),
+    "taught by itself": lastStage(Recipes.distillMulti, () => ({ mathTeacher: model, chatTeacher: model })),
+    "teachers exchanged": lastStage(Recipes.distillMulti, (of) => ({
+      mathTeacher: of("lists-teacher").samplerPath,
+      chatTeacher: of("sums-teacher").samplerPath
+    }))
+  }
+}
+
+/** The pipelines whose last stage learns from what earlier stages learned. */
+export const distilling = [distill, distillMulti]
 
 /** The recipes that train on examples. */
 export const onExamples = [supervised, dpo, preferenceModel]

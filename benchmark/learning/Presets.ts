@@ -1,5 +1,5 @@
 /**
- * Measures what the preset tiny-tasks learns within a minute or two, and whether the controls learn nothing. Measures what
+ * Measures what the presets learn within a minute or two, and whether the controls learn nothing. Measures what
  * `benchmark/results/curves/presets.json` lacks, for all recipes or only for those named as arguments, and writes the page of all. With
  * `--again`, the trained runs are repeated, which gives the same numbers with current times.
  */
@@ -29,11 +29,11 @@ interface Subject {
   >
 }
 
-/** A recipe with its defaults, with shuffled rewards, and with a learning rate of 0. */
-const rewarded = <E, R>(recipe: Recipe.Recipe<E, R>) => {
+/** A recipe as the engine trains it if no model is named, with shuffled rewards, and with a learning rate of 0. */
+const rewarded = <E, R extends OnEngine.Services>(recipe: Recipe.Recipe<E, R>) => {
   const train = (control: Controls.Control) =>
     Effect.fnUntraced(function*(seed: number) {
-      const options = yield* RecipeRun.options(recipe, { seed })
+      const options = yield* RecipeRun.options(recipe, { ...recipe.sample, ...recipe.onEngine?.settings, seed })
       return yield* Stream.runCollect(Rl.run({ ...options, update: { ...options.update, ...control(seed) } }))
     }, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
   return {
@@ -49,6 +49,8 @@ const rewarded = <E, R>(recipe: Recipe.Recipe<E, R>) => {
 
 const rewardedRecipes = [
   rewarded(Recipes.guessNumber),
+  rewarded(Recipes.twentyQuestions),
+  rewarded(Recipes.rubric),
   rewarded(Recipes.calculator),
   rewarded(Recipes.lookup),
   rewarded(Recipes.format),
@@ -147,11 +149,11 @@ interface Drawing extends Picture.Labels {
 
 const drawings: ReadonlyArray<Drawing> = [{
   name,
-  title: "What the preset tiny-tasks learns from what it samples",
+  title: "What the presets learn from what they sample",
   value: "mean reward by iteration",
-  control: "rewards shuffled in each group, distill taught by itself; means below −1 lie on the edge",
+  control: "rewards shuffled in each group, distill and distill-multi taught by itself; means below −1 lie on the edge",
   least: -1,
-  subjects: [...rewardedRecipes, PresetExamples.distill]
+  subjects: [...rewardedRecipes, ...PresetExamples.distilling]
 }, {
   name: `${name}-examples`,
   title: "What the preset tiny-tasks learns from examples",
@@ -173,19 +175,21 @@ const draw = ({ name: picture, subjects, ...labels }: Drawing, { rows }: Kept.Ke
 const publish = Effect.fnUntraced(function*(subjects: ReadonlyArray<Subject>) {
   const kept = yield* Kept.read(name)
   const outcomes = outcomesOf(subjects, kept)
-  Report.write(name, "What the preset tiny-tasks learns, and what it does not", [
+  Report.write(name, "What the presets learn, and what they do not", [
     `Measured last ${kept.machine}.`,
-    `Recipes with their defaults on two workers of the embedded engine; those of sums with \`--model effect-rl/tiny-tasks\`. The numbers are
-shares of right answers to held-out problems, sampled at temperature 1, with 95 % intervals. Those of tic-tac-toe are mean rewards against a
-random opponent, from −2 for an illegal move to 1; its curves are of matches against itself, where one side's win is the other's loss. Those
-of preference-model are shares of right verdicts on held-out comparisons: the untrained model gives no verdict, and half are right by chance.
-The interval of guess-number is wide because four numbers are held out, each played 64 times. Seconds are those of training, in distill of
-teacher and student; other programs shared the two processors meanwhile, where the load is above 3 or was not written down.`,
+    `Recipes run with the settings that the engine uses if no model is named, on two workers of the embedded engine; the recipes with sums
+have \`--model effect-rl/tiny-tasks\`, but rubric trains \`effect-rl/tiny-128\`, and twenty_questions \`effect-rl/tiny-questions\`. The
+numbers are shares of correct answers to held-out problems, sampled at temperature 1, with 95 % intervals. For tic-tac-toe they are mean
+rewards against a random opponent, from −2 for an illegal move to 1; its curves are of self-play, in which one side's win is the other's
+loss. For preference-model they are shares of correct verdicts on held-out comparisons: the untrained model gives no verdict, and chance is
+one half. For rubric they are the means of what the judge gives. The intervals of guess-number and twenty_questions are wide because only
+four numbers and five things are held out, each played 64 and 48 times. Seconds are those of training; for distill and distill-multi, of
+teachers and student. If the load is above 3 or missing, other programs shared the two processors.`,
     ...drawings.map(({ name, title }) =>
       `![${title}: every curve rises above its control](../../docs/images/curves/${name}.svg)`
     ),
     Report.table(["", "before [95 %]", "after [95 %]", "iterations", "s", "load"], cells(outcomes)),
-    "The curves: mean rewards of iterations; of supervised, dpo and preference-model the share that is right at five evaluations.",
+    "The curves are mean rewards of iterations, or, for supervised, dpo and preference-model, the share of correct answers at five evaluations.",
     Report.table(["", "first", "at 1/4", "at 1/2", "at 3/4", "last"], curves(outcomes))
   ])
   yield* Effect.forEach(drawings, (drawing) => draw(drawing, kept), { discard: true })
@@ -194,7 +198,11 @@ teacher and student; other programs shared the two processors meanwhile, where t
 const program = Effect.gen(function*() {
   const given = process.argv.slice(2)
   const named = given.filter((argument) => argument !== "--again")
-  const subjects: ReadonlyArray<Subject> = [...rewardedRecipes, ...PresetExamples.onExamples, PresetExamples.distill]
+  const subjects: ReadonlyArray<Subject> = [
+    ...rewardedRecipes,
+    ...PresetExamples.onExamples,
+    ...PresetExamples.distilling
+  ]
   const chosen = named.length === 0 ? subjects : subjects.filter(({ name }) => named.includes(name))
   if (given.includes("--again")) yield* Kept.forget(name, chosen.map(({ name }) => name), "trained")
   yield* Kept.measure({ name, seeds: [0, 1, 2], rows: chosen.map(rowOf) })

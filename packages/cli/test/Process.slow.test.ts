@@ -21,7 +21,7 @@ describe("the process", () => {
       assert.strictEqual(
         bad.errors,
         "error: --model \"effect-rl/tiny-12\" is not a model of the backend \"engine\": did you mean \"effect-rl/tiny-128\"? " +
-          "Choose from: effect-rl/tiny-64, effect-rl/tiny-128, effect-rl/tiny-tasks, effect-rl/tiny-code, effect-rl/tiny-tools\n"
+          "Choose from: effect-rl/tiny-64, effect-rl/tiny-128, effect-rl/tiny-tasks, effect-rl/tiny-code, effect-rl/tiny-tools, effect-rl/tiny-questions\n"
       )
     }))
 

@@ -1,6 +1,6 @@
 /** The models that ship with this package. They are tiny: further training takes a minute or two. */
 
-const names = ["tiny-64", "tiny-128", "tiny-tasks", "tiny-code", "tiny-tools"] as const
+const names = ["tiny-64", "tiny-128", "tiny-tasks", "tiny-code", "tiny-tools", "tiny-questions"] as const
 
 /**
  * Each preset's folder, in Hugging Face layout, by the preset's name.

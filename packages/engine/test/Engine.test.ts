@@ -49,7 +49,7 @@ describe("Engine", () => {
         const tinker = yield* Tinker.Tinker
         const baseModel = "Qwen/Qwen3-8B"
         const expected =
-          `no model "Qwen/Qwen3-8B"; choose from: effect-rl/tiny-64, effect-rl/tiny-128, effect-rl/tiny-tasks, effect-rl/tiny-code, effect-rl/tiny-tools`
+          `no model "Qwen/Qwen3-8B"; choose from: effect-rl/tiny-64, effect-rl/tiny-128, effect-rl/tiny-tasks, effect-rl/tiny-code, effect-rl/tiny-tools, effect-rl/tiny-questions`
         const calls = [
           ["capabilities", Effect.asVoid(tinker.capabilities(baseModel))],
           ["createSamplingClient", Effect.asVoid(tinker.createSamplingClient({ baseModel }))],
@@ -62,7 +62,7 @@ describe("Engine", () => {
         const { message } = yield* Effect.flip(tokenizers.load(baseModel))
         assert.strictEqual(
           message,
-          `tokenizer "${baseModel}": unknown; choose from: effect-rl/tiny-64, effect-rl/tiny-128, effect-rl/tiny-tasks, effect-rl/tiny-code, effect-rl/tiny-tools`
+          `tokenizer "${baseModel}": unknown; choose from: effect-rl/tiny-64, effect-rl/tiny-128, effect-rl/tiny-tasks, effect-rl/tiny-code, effect-rl/tiny-tools, effect-rl/tiny-questions`
         )
       }))
 

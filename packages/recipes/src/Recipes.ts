@@ -13,6 +13,7 @@ import { arithmetic, plainArithmetic, smolLm2Sums } from "./arithmetic/SumRecipe
 import { distill, onPolicyDistill, supervised } from "./arithmetic/SupervisedSums.ts"
 import { calculator } from "./calculator/Calculator.ts"
 import { codeRl } from "./code/CodeRl.ts"
+import { distillMulti, multiTeacher } from "./distillation/MultiTeacher.ts"
 import { format } from "./format/Format.ts"
 import { ticTacToe } from "./games/SelfPlayTicTacToe.ts"
 import { gsm8k } from "./gsm8k/Gsm8k.ts"
@@ -21,6 +22,8 @@ import { lookup } from "./lookup/Lookup.ts"
 import { deepMath, math, polaris } from "./math/Math.ts"
 import type { Pipeline } from "./Pipeline.ts"
 import type { Recipe } from "./Recipe.ts"
+import { rubric } from "./rubric/RubricGraded.ts"
+import { twentyQuestions } from "./twentyQuestions/TwentyQuestions.ts"
 
 export {
   arithmetic,
@@ -28,21 +31,25 @@ export {
   codeRl,
   deepMath,
   distill,
+  distillMulti,
   dpo,
   format,
   gsm8k,
   guessNumber,
   lookup,
   math,
+  multiTeacher,
   onPolicyDistill,
   plainArithmetic,
   polaris,
   preferenceModel,
   preferenceRl,
   rlhf,
+  rubric,
   smolLm2Sums,
   supervised,
-  ticTacToe
+  ticTacToe,
+  twentyQuestions
 }
 
 /** The services that recipes may require. */
@@ -56,13 +63,16 @@ export const all: ReadonlyArray<Recipe<unknown, Services>> = [
   supervised,
   dpo,
   onPolicyDistill,
+  multiTeacher,
   preferenceModel,
   preferenceRl,
+  rubric,
   gsm8k,
   math,
   deepMath,
   polaris,
   guessNumber,
+  twentyQuestions,
   calculator,
   lookup,
   format,
@@ -73,5 +83,6 @@ export const all: ReadonlyArray<Recipe<unknown, Services>> = [
 /** Every pipeline of recipes. */
 export const pipelines: ReadonlyArray<Pipeline<unknown, Services>> = [
   distill,
+  distillMulti,
   rlhf
 ]

@@ -68,10 +68,20 @@ export * as Expression from "./calculator/Expression.ts"
 /** An environment in which the model guesses a number in a few turns. Each guess is answered with "Too low" or "Too high". */
 export * as GuessNumberEnv from "./guessNumber/GuessNumberEnv.ts"
 
+/** The other player of twenty questions: a script, or a model. */
+export * as Answerer from "./twentyQuestions/Answerer.ts"
+/** Things to guess, and yes-or-no questions whose answers are known for each of them. */
+export * as Things from "./twentyQuestions/Things.ts"
+/** An environment in which the model finds a thing by yes-or-no questions. */
+export * as TwentyQuestionsEnv from "./twentyQuestions/TwentyQuestionsEnv.ts"
+
 /** A directory of people and their rooms, searchable by name. */
 export * as Directory from "./lookup/Directory.ts"
 /** An environment with a question about a fact that the model can only find with a search tool. */
 export * as LookupEnv from "./lookup/LookupEnv.ts"
+
+/** Conversations to continue, with the rubrics by which the next message is graded. */
+export * as RubricTasks from "./rubric/RubricTasks.ts"
 
 /** Trains a model to write a list in a requested format. */
 export * as Format from "./format/Format.ts"

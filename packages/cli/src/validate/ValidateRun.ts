@@ -56,14 +56,18 @@ const training = Effect.fnUntraced(
   }
 )
 
+/** The members that finished, with the rewards of their steps and of the group. */
+const finishedIn = (group: GroupResult.GroupResult) =>
+  GroupResult.isSkipped(group) ? [] : GroupResult.survivors(group).map(([member, trajectory]) => ({
+    correct: Trajectory.isCorrect(trajectory) === true,
+    reward: group.rewardsG[member] ?? NaN,
+    detail: trajectory.transitions.at(-1)?.score?.explanation ?? ""
+  }))
+
 /** The answered problems of an evaluation. Each group member counts as a problem, such as each side of a game. */
 const answeredIn = ({ groups, name }: Evaluator.Evaluation): ReadonlyArray<Answered> =>
   groups.flatMap((group) => [
-    ...(GroupResult.isSkipped(group) ? [] : GroupResult.survivors(group)).map(([, trajectory]) => ({
-      correct: Trajectory.isCorrect(trajectory) === true,
-      reward: trajectory.stepReward,
-      detail: trajectory.transitions.at(-1)?.score?.explanation ?? ""
-    })),
+    ...finishedIn(group),
     ...GroupResult.lost(group).map(({ message }) => ({ correct: false, reward: NaN, detail: message }))
   ]).map((answered, problem) => ({ evaluation: name, problem, ...answered }))
 

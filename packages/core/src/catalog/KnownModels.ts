@@ -252,5 +252,6 @@ export const models: ReadonlyArray<Model> = [
   embedded("tiny-128", 128),
   embedded("tiny-tasks", 64),
   embedded("tiny-code", 64),
-  embedded("tiny-tools", 128)
+  embedded("tiny-tools", 128),
+  embedded("tiny-questions", 64)
 ]

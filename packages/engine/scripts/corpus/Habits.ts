@@ -2,7 +2,7 @@
  * What an assistant of mixed quality says in the recipes' games and tasks: often in the right form, sometimes wrong, seldom clever.
  * Reinforcement learning can then select among these behaviours.
  */
-import { GuessNumberEnv, TicTacToe } from "@effect-rl/recipes"
+import { GuessNumberEnv, Things, TicTacToe } from "@effect-rl/recipes"
 import type * as Random from "./Random.ts"
 
 /** What an answer depends on. */
@@ -136,4 +136,24 @@ export const move: Habit = ({ isReliable, prompt, random, right }) => {
     [isReliable ? 0.3 : 0.15, () => winning.length === 0 ? right : `[${winning[random.below(winning.length)] ?? 0}]`],
     [isReliable ? 0.3 : 0.15, () => right]
   ])
+}
+
+/**
+ * For a whole game, asks and guesses well, or asks what it has not asked and guesses what is left open, or asks and guesses anything. If it
+ * guesses before one thing is left open, the guess is mostly wrong.
+ */
+export const ask: Habit = ({ isReliable, mood, prompt, random, right }) => {
+  const open = Things.leftOpen(prompt)
+  const questions = Things.traits.map(({ question }) => question)
+  const unasked = questions.filter((question) => !prompt.includes(question))
+  const anyOf = (choices: ReadonlyArray<string>) => choices[random.below(choices.length)] ?? right
+  const [well, sensibly] = isReliable ? [0.45, 0.5] : [0.12, 0.33]
+  if (mood < well) return right
+  if (mood < well + sensibly) {
+    return choose(random, [
+      [open.length === 1 ? 1 : 0.15, () => `Guess: ${anyOf(open)}`],
+      [open.length === 1 ? 0.1 : 1, () => anyOf(unasked)]
+    ])
+  }
+  return choose(random, [[0.6, () => anyOf(questions)], [0.35, () => `Guess: ${anyOf(Things.names)}`], [0.05, unsure]])
 }

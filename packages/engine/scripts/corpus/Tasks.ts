@@ -3,10 +3,11 @@ import { type ChatModel, type EnvGroupBuilder, type Policy, Rollout } from "@eff
 import type { ModelInput } from "@effect-rl/core/backend"
 import { Seed, type Trajectory } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
-import { type Renderer, Renderers, type Tokenizer } from "@effect-rl/core/renderers"
+import { Renderers, type Tokenizer } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
-import { Directory, Format, type Recipe, Recipes } from "@effect-rl/recipes"
+import { Answerer, Directory, Format, type Recipe, Recipes, Things } from "@effect-rl/recipes"
 import * as GuessNumber from "@effect-rl/recipes/guessNumber/GuessNumber"
+import * as TwentyQuestions from "@effect-rl/recipes/twentyQuestions/TwentyQuestions"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Addition from "./Addition.ts"
@@ -28,7 +29,16 @@ interface Played {
   readonly groups?: (
     model: ChatModel.ChatModel,
     step: number
-  ) => ReadonlyArray<EnvGroupBuilder.EnvGroupBuilder<Renderer.RendererError>>
+  ) => ReadonlyArray<EnvGroupBuilder.EnvGroupBuilder<unknown>>
+}
+
+/** What a corpus is made of. */
+interface Mixture {
+  readonly played: ReadonlyArray<Played>
+  /** Sums in each step, so that the model does not forget them. */
+  readonly sums: number
+  /** Words that the tokenizer should know whole. */
+  readonly words: ReadonlyArray<string>
 }
 
 const alone = { groupSize: 1 }
@@ -51,16 +61,37 @@ const guessing: Played = {
     )
 }
 
-const mixture: ReadonlyArray<Played> = [
-  guessing,
-  { recipe: Recipes.calculator, habit: Habits.calculate, problems: 10, settings: alone },
-  { recipe: Recipes.lookup, habit: Habits.search, problems: 10, settings: alone },
-  { recipe: Recipes.format, habit: Habits.list, problems: 10, settings: alone },
-  { recipe: Recipes.ticTacToe, habit: Habits.move, problems: 6, settings: {} }
-]
+const mixed: Mixture = {
+  played: [
+    guessing,
+    { recipe: Recipes.calculator, habit: Habits.calculate, problems: 10, settings: alone },
+    { recipe: Recipes.lookup, habit: Habits.search, problems: 10, settings: alone },
+    { recipe: Recipes.format, habit: Habits.list, problems: 10, settings: alone },
+    { recipe: Recipes.ticTacToe, habit: Habits.move, problems: 6, settings: {} }
+  ],
+  sums: 12,
+  words: [...Directory.words, ...Format.words]
+}
 
-/** Sums in each step, so that the model does not forget them. */
-const sums = 12
+const askedAbout = 48
+
+/** Uses all things in turn, for the same reason. */
+const asking: Mixture = {
+  played: [{
+    recipe: Recipes.twentyQuestions,
+    habit: Habits.ask,
+    problems: askedAbout,
+    settings: { ...alone, ...Recipes.twentyQuestions.sample },
+    groups: (model, step) =>
+      Array.from({ length: askedAbout }, (_, game) => {
+        const thing = Things.names[(step * askedAbout + game) % Things.names.length] ?? ""
+        const known = TwentyQuestions.group(model, { maxTurns: 8, size: 1 }, Effect.succeed(Answerer.scripted))
+        return { ...known(thing), key: `${game}/${thing}` }
+      })
+  }],
+  sums: 0,
+  words: Things.names
+}
 
 const modelWith = (tokenizer: Tokenizer.Tokenizer) =>
   Effect.map(Renderers.byName("qwen3_instruct", tokenizer), (renderer): ChatModel.ChatModel => ({
@@ -128,10 +159,14 @@ const seen = ({ transitions }: Trajectory.Trajectory, random: Random.Random) =>
     ? transitions
     : transitions.slice(0, 1 + random.below(transitions.length))
 
-const playersOf = Effect.fnUntraced(function*(tokenizer: Tokenizer.Tokenizer, steps: number) {
+const playersOf = Effect.fnUntraced(function*(
+  { played }: Mixture,
+  tokenizer: Tokenizer.Tokenizer,
+  steps: number
+) {
   const model = yield* modelWith(tokenizer)
   return yield* Effect.forEach(
-    mixture,
+    played,
     Effect.fnUntraced(function*({ groups: given, habit, problems, recipe, settings }) {
       const { build } = yield* recipe.configure({ ...settings, groupsPerBatch: problems, iterations: steps })
       const { answerTo, dataset } = yield* build(model)
@@ -153,35 +188,37 @@ const playersOf = Effect.fnUntraced(function*(tokenizer: Tokenizer.Tokenizer, st
   )
 })
 
-/** Words with and without a preceding space. */
-const words = [...Directory.words, ...Format.words].flatMap((word) => [word, ` ${word}`])
-
 /** The number of steps whose text trains the tokenizer. */
 const sampledSteps = 60
 
-const texts = Effect.gen(function*() {
+const textsOf = Effect.fnUntraced(function*(mixture: Mixture) {
   const tokenizer = TestTokenizer.characters
-  const players = yield* playersOf(tokenizer, sampledSteps)
+  const players = yield* playersOf(mixture, tokenizer, sampledSteps)
   const documents = yield* Effect.forEach(
     Array.from({ length: sampledSteps }, (_, index) => index + 1),
     (step) => Effect.forEach(players, (play) => play(step))
   )
+  const words = mixture.words.flatMap((word) => [word, ` ${word}`])
   return [
     ...documents.flat(2).map(({ tokens }) => [tokenizer.decode(tokens).replaceAll(/<\|\w+\|>/g, ""), 1] as const),
     ...words.map((text) => [text, 40] as const),
-    ...Sums.examples()
+    ...(mixture.sums === 0 ? [] : Sums.examples())
   ]
 })
 
-export const tasks: Corpus = {
-  texts: () => Effect.runPromise(texts),
+const make = (mixture: Mixture): Corpus => ({
+  texts: () => Effect.runPromise(textsOf(mixture)),
   documents: async (tokenizer, steps) => {
-    const players = await Effect.runPromise(playersOf(tokenizer, steps))
+    const players = await Effect.runPromise(playersOf(mixture, tokenizer, steps))
     const random = Random.make(6)
     return async (step) => {
       const played = await Effect.runPromise(Effect.forEach(players, (play) => play(step)))
       const skill = step < steps * reliableShare ? Addition.reliable : Addition.mixed
-      return [...played.flat(), ...Documents.sums({ encode: tokenizer.encode, random, skill }, sums)]
+      return [...played.flat(), ...Documents.sums({ encode: tokenizer.encode, random, skill }, mixture.sums)]
     }
   }
-}
+})
+
+export const tasks = make(mixed)
+
+export const questions = make(asking)

@@ -4,7 +4,7 @@ import type { Corpus } from "../corpus/Corpus.ts"
 import { contextLength } from "../corpus/Documents.ts"
 import * as Programs from "../corpus/Programs.ts"
 import * as Sums from "../corpus/Sums.ts"
-import { tasks } from "../corpus/Tasks.ts"
+import { questions, tasks } from "../corpus/Tasks.ts"
 import * as Evaluation from "./Evaluation.ts"
 
 export interface Preset {
@@ -50,6 +50,13 @@ export const presets: Readonly<Record<string, Preset>> = {
     corpus: tasks,
     origin: "tiny-64",
     steps: 850,
+    learningRate: 4e-3
+  },
+  "tiny-questions": {
+    config: { ...common, hiddenSize: 64, feedForwardSize: 192, layers: 3, heads: 2, keyHeads: 1 },
+    corpus: questions,
+    origin: "tiny-tasks",
+    steps: 400,
     learningRate: 4e-3
   },
   "tiny-code": {

@@ -97,7 +97,7 @@ const checkTokenizer = Effect.fnUntraced(function*(teacher: string, { capabiliti
 })
 
 /** A sampler for a model name that the backend knows, or for a checkpoint path. */
-const samplerOf = Effect.fnUntraced(function*(teacher: string, student: ChatModel.ChatModel) {
+export const samplerOf = Effect.fnUntraced(function*(teacher: string, student: ChatModel.ChatModel) {
   const tinker = yield* Tinker.Tinker
   const models = yield* tinker.models
   if (!models.includes(teacher)) return yield* tinker.createSamplingClient({ modelPath: teacher })

@@ -91,11 +91,30 @@ const group = (model: ChatModel.ChatModel, size: number) => (task: Task) =>
       })
   })
 
-const answerTo = (prompt: string) =>
+/** The answer to the list that a prompt asks for; none if it asks for none of them. */
+export const answerTo = (prompt: string) =>
   Option.map(
     Arr.findFirst([...trained, ...heldOut], (task) => prompt.includes(question(task))),
     ({ words, write }) => write(words)
   )
+
+/** Lists to train on, in every format. Each epoch is shuffled again. */
+export const dataset = (
+  model: ChatModel.ChatModel,
+  { groupsPerBatch, groupSize, iterations }: Pick<
+    TrainingSettings.TrainingSettings,
+    "groupsPerBatch" | "groupSize" | "iterations"
+  >
+) =>
+  RLDataset.fromArray(trained, {
+    groupsPerBatch,
+    shuffle: true,
+    epochs: Math.max(1, Math.ceil(iterations / Math.ceil(trained.length / groupsPerBatch))),
+    group: group(model, groupSize)
+  })
+
+/** Every held-out list in every format, one attempt each. */
+export const heldOutGroups = (model: ChatModel.ChatModel) => heldOut.map(group(model, 1))
 
 export const format = Recipe.make({
   name: "format",
@@ -104,19 +123,14 @@ export const format = Recipe.make({
   settings,
   build: (model, settings) =>
     Effect.suspend(() => {
-      const { groupsPerBatch, groupSize, iterations, maxTokens } = settings
+      const { maxTokens } = settings
       const options = TrainingSettings.options(model, settings)
-      const groups = heldOut.map(group(model, 1))
+      const groups = heldOutGroups(model)
       return Recipe.task({
         answerTo,
         options: {
           ...options,
-          dataset: RLDataset.fromArray(trained, {
-            groupsPerBatch,
-            shuffle: true,
-            epochs: Math.max(1, Math.ceil(iterations / Math.ceil(trained.length / groupsPerBatch))),
-            group: group(model, groupSize)
-          }),
+          dataset: dataset(model, settings),
           run: { ...options.run, evaluators: [Evaluator.testSet({ name: "held_out", groups, maxTokens })] }
         }
       })

@@ -10,6 +10,11 @@ describe("PythonRandom", () => {
     assert.deepStrictEqual(sample.slice(921, 926), [924, 389, 81, 284, 710])
   })
 
+  it("matches random.Random(42).randint(0, 1000)", () => {
+    const next = PythonRandom.below(42)
+    assert.deepStrictEqual(Array.from({ length: 6 }, () => next(1001)), [654, 114, 25, 759, 281, 250])
+  })
+
   it("ignores the sign of the seed", () => {
     assert.deepStrictEqual(PythonRandom.sample(-7, 20), PythonRandom.sample(7, 20))
   })

@@ -1,0 +1,33 @@
+/** A judge that follows the rubric of sums by rule, in place of a model. */
+import { Message, type MessagePolicy } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+
+/** The text between the first opening and the last closing tag, so that a completion cannot end its own section. */
+const section = (prompt: string, name: string) => {
+  const [open, close] = [`<${name}>\n`, `\n</${name}>`]
+  return prompt.slice(prompt.indexOf(open) + open.length, prompt.lastIndexOf(close))
+}
+
+const lastNumber = (text: string) => text.replaceAll(",", "").match(/\d+/g)?.at(-1)
+
+/** The rubric stands last; a completion may contain one too. */
+const answerIn = (prompt: string) =>
+  /Does the chatbot correctly get the answer (\d+)\?/.exec(prompt.slice(prompt.lastIndexOf("<rubric>")))?.[1]
+
+/**
+ * Gives 1 if the last number of the completion is the rubric's answer, and 0 otherwise. About another rubric it says no score, which is an
+ * error.
+ *
+ * @example
+ * const group = RubricGradedGroupBuilder.make({ key, size: 4, model, messages, rubrics, judge: SumsJudge.judge })
+ */
+export const judge: MessagePolicy.MessagePolicy = {
+  respond: ({ messages }) =>
+    Effect.sync(() => {
+      const prompt = messages.map(Message.text).join("\n")
+      const answer = answerIn(prompt)
+      if (answer === undefined) return Message.assistant("This rubric is not about a sum.")
+      const isRight = lastNumber(section(prompt, "completion_to_grade")) === answer
+      return Message.assistant(`<score>${Number(isRight)}</score>`)
+    })
+}
