@@ -12,3 +12,5 @@ export * as AiTools from "./AiTools.ts"
 export * as ChoicePrompt from "./ChoicePrompt.ts"
 /** Tools of an MCP server. The server's connection or process lives until its scope closes, such as the scope of a group member. */
 export * as McpTools from "./McpTools.ts"
+/** Models behind OpenAI-compatible endpoints that score prompts, as teachers and references. */
+export * as OpenAiReader from "./OpenAiReader.ts"
