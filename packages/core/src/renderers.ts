@@ -8,6 +8,8 @@ export * as Renderers from "./renderers/Renderers.ts"
 export * as Tokenizer from "./chat/Tokenizer.ts"
 /** Decodes tokens to text as they arrive; a character is held back until all of its bytes have arrived. */
 export * as TokenText from "./chat/TokenText.ts"
+/** A response in the tokens of another model, aligned by bytes. */
+export * as Retokenized from "./chat/Retokenized.ts"
 /** How a model family writes tool calls as JSON, and the grammar of such calls. */
 export * as CallForm from "./chat/CallForm.ts"
 /** Whether a grammar can constrain a response, given its renderer and its backend. */

@@ -43,3 +43,13 @@ export const make = (tokenizer: Tokenizer): TokenText => {
     }
   }
 }
+
+/** The number of UTF-8 bytes of a text. */
+export const byteLength = (text: string): number => {
+  let bytes = 0
+  for (const character of text) {
+    const point = character.codePointAt(0) ?? 0
+    bytes += point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4
+  }
+  return bytes
+}

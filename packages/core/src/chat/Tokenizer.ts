@@ -14,6 +14,8 @@ export interface EncodeOptions {
 export interface Tokenizer {
   readonly encode: (text: string, options?: EncodeOptions) => Int32Array
   readonly decode: (tokens: ArrayLike<number>) => string
+  /** The bytes that a token stands for, which may be part of a character; absent if the vocabulary's tokens do not stand for bytes. */
+  readonly bytesOf?: (token: number) => Uint8Array
   /** The id of a special token such as `<|im_end|>`; undefined if the vocabulary does not have it. */
   readonly specialToken: (text: string) => number | undefined
   readonly bosToken: string | undefined
@@ -23,6 +25,10 @@ export interface Tokenizer {
   /** A hash of the definition, equal for tokenizers that encode alike. */
   readonly fingerprint: string
 }
+
+/** Whether a token is a special token of the vocabulary, such as `<|im_end|>`. */
+export const isSpecial = ({ decode, specialToken }: Tokenizer, token: number): boolean =>
+  specialToken(decode([token])) === token
 
 /** The tokenizer cannot be loaded. */
 export class TokenizerError extends Schema.TaggedError<TokenizerError>()("TokenizerError", {

@@ -159,3 +159,13 @@ export const conversation = (before: Conversation, { kept = before.length, messa
   ...before.slice(0, kept),
   ...messages
 ]
+
+/**
+ * The conversation shown to a turn. `conversations` are those of all earlier turns, each with its response at the end. Undefined if the
+ * turn's messages are not recorded.
+ */
+export const shownTo = (
+  conversations: ReadonlyArray<Conversation | undefined>,
+  { branch, shown }: Pick<Transition, "branch" | "shown">
+): Conversation | undefined =>
+  shown && conversation(conversations[branch?.after ?? -1] ?? conversations.at(-1) ?? [], shown)

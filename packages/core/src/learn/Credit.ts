@@ -7,5 +7,5 @@
 export { adaptiveEntropy, type AdaptiveEntropyOptions } from "./credit/Entropy.ts"
 export type { Assigned, Credit, GroupCredit, RoleOptions, Traits, Verdict } from "./credit/FromRewards.ts"
 export { batchRelative, byTag, everyGroup, groupRelative, roleRelative, shrinkage } from "./credit/FromRewards.ts"
-export { distill, type DistillOptions, klPenalty, type OtherPrompt } from "./credit/FromWeights.ts"
+export { distill, type DistillOptions, klPenalty, type Models, type OtherPrompt } from "./credit/FromWeights.ts"
 export * from "./credit/Shaped.ts"

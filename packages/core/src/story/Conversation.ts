@@ -147,10 +147,6 @@ const readIn = (reading: Reading, index: number, before: number): Messages => {
   return answered.length === 0 ? added : [...answered, ...added.filter((message) => !isAnswer(message))]
 }
 
-/** The conversation shown to a turn; undefined if it is not recorded. */
-const conversationOf = ({ conversations }: Reading, { branch, shown }: Trajectory.Transition): Messages | undefined =>
-  shown && Trajectory.conversation(conversations[branch?.after ?? -1] ?? conversations.at(-1) ?? [], shown)
-
 /** Reads a turn; all earlier turns must have been read. */
 const readTurn = (
   reading: Reading,
@@ -162,7 +158,7 @@ const readTurn = (
   const { logs, shown } = transition
   const before = Branch.previous(index, transition.branch)
   const said = response ?? saidIn(transition, decode)
-  const conversation = conversationOf(reading, transition)
+  const conversation = Trajectory.shownTo(conversations, transition)
   conversations.push(conversation && [...conversation, said])
   const next = transitions.find((other, at) => at > index && Branch.previous(at, other.branch) === index)
   const answers = next?.shown?.messages.filter(({ role }) => role === "tool") ?? []

@@ -5,7 +5,8 @@
  * @example
  * const { bits_per_byte } = BitsPerByte.mean(BitsPerByte.sums(weightedData, logprobs, model.tokenizer))
  */
-import type { Tokenizer } from "../chat/Tokenizer.ts"
+import * as Tokenizer from "../chat/Tokenizer.ts"
+import * as TokenText from "../chat/TokenText.ts"
 import type * as Datum from "../model/Datum.ts"
 
 /** Sums over the counted tokens: −logprob in nats, and the number of bytes of their text. */
@@ -15,25 +16,15 @@ export interface Sums {
 }
 
 /** Makes a test for special tokens, such as `<|im_end|>`. */
-const added = (tokenizer: Tokenizer) => {
+const added = (tokenizer: Tokenizer.Tokenizer) => {
   const known = new Map<number, boolean>()
   return (token: number): boolean => {
     const before = known.get(token)
     if (before !== undefined) return before
-    const isAdded = tokenizer.specialToken(tokenizer.decode([token])) === token
+    const isAdded = Tokenizer.isSpecial(tokenizer, token)
     known.set(token, isAdded)
     return isAdded
   }
-}
-
-/** The number of UTF-8 bytes of a text. */
-const bytesOf = (text: string): number => {
-  let bytes = 0
-  for (const character of text) {
-    const point = character.codePointAt(0) ?? 0
-    bytes += point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4
-  }
-  return bytes
 }
 
 /**
@@ -44,14 +35,14 @@ const bytesOf = (text: string): number => {
 export const sums = (
   data: ReadonlyArray<Datum.Datum<"WeightedTokens">>,
   logprobsDT: ReadonlyArray<Float32Array>,
-  tokenizer: Tokenizer
+  tokenizer: Tokenizer.Tokenizer
 ): Sums => {
   const isAdded = added(tokenizer)
   let nats = 0
   let bytes = 0
   let run: Array<number> = []
   const endRun = () => {
-    if (run.length > 0) bytes += bytesOf(tokenizer.decode(run))
+    if (run.length > 0) bytes += TokenText.byteLength(tokenizer.decode(run))
     run = []
   }
   for (const [d, { inputs: { targetTokens, weights } }] of data.entries()) {

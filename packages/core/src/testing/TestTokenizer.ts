@@ -1,6 +1,8 @@
 /** Tokenizers that are small enough to check by hand. */
 import * as Effect from "effect/Effect"
+import * as Base64 from "effect/encoding/Base64"
 import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import { type EncodeOptions, type Tokenizer, Tokenizers } from "../chat/Tokenizer.ts"
 
 /** A tokenizer whose token ids are `0 … vocabulary − 1`. */
@@ -35,6 +37,8 @@ const longestFirst = (left: string, right: string) => right.length - left.length
 const startsWithAny = (text: string, at: number, candidates: ReadonlyArray<string>) =>
   candidates.find((candidate) => text.startsWith(candidate, at))
 
+const utf8 = (text: string) => Result.getOrThrow(Base64.decode(Base64.encode(text)))
+
 /** Makes a tokenizer that takes the longest piece at each position; a character without a piece becomes the unknown token 0. */
 export const make = (definition: Definition): TestTokenizer => {
   const pieces = [...new Set(definition.pieces)]
@@ -58,6 +62,7 @@ export const make = (definition: Definition): TestTokenizer => {
   return {
     vocabulary: texts.length,
     encode,
+    bytesOf: (token) => utf8(texts[token] ?? unknown),
     decode: (tokens) => Array.from(tokens, (token) => texts[token] ?? unknown).join(""),
     specialToken: (text) => specialIds.get(text),
     bosToken: undefined,

@@ -44,6 +44,14 @@ export const make = (decoder: unknown, vocabulary: ReadonlyArray<string | undefi
   }
 }
 
+const encoder = new TextEncoder()
+
+/** The bytes of a token; empty for ids without a token. */
+export const bytesOfToken = ({ bytes, pieces }: ByteFallback, token: number): Uint8Array => {
+  const byte = bytes.get(token)
+  return byte === undefined ? encoder.encode(pieces[token] ?? "") : Uint8Array.of(byte)
+}
+
 /** Decodes bytes as UTF-8. If they are invalid, every byte becomes U+FFFD. */
 const textOf = (bytes: ReadonlyArray<number>): string => {
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes))

@@ -51,6 +51,13 @@ const makeTokenBytes = (definition: TokenizerDefinition, full: Implementation) =
   return ByteLevel.tokenBytes(full.model?.vocab ?? [], (id) => added.has(id))
 }
 
+/** The bytes of single tokens. If decoding strips spaces, the bytes of a text's first token depend on its place, so there are none. */
+const bytesOfTokens = (table: ByteLevel.TokenBytes | undefined, fallback: ByteFallback.ByteFallback | undefined) => {
+  if (table !== undefined) return { bytesOf: (token: number) => ByteLevel.bytesOfToken(table, token) }
+  if (fallback?.stripped !== 0) return {}
+  return { bytesOf: (token: number) => ByteFallback.bytesOfToken(fallback, token) }
+}
+
 const make = (definition: TokenizerDefinition, config: TokenizerConfig): HuggingFaceTokenizer => {
   const portable = { ...definition, pre_tokenizer: SplitPattern.portable(definition.pre_tokenizer) }
   const full = new Implementation(portable, {})
@@ -72,6 +79,7 @@ const make = (definition: TokenizerDefinition, config: TokenizerConfig): Hugging
       return Int32Array.from(reader.encode(wellFormed(text), { add_special_tokens: false }).ids)
     },
     decode,
+    ...bytesOfTokens(tokenBytes, fallback),
     specialToken: (text) => addedTokens.get(text),
     bosToken: tokenText(config.bos_token),
     eosTokenId: eosToken === undefined ? undefined : full.token_to_id(eosToken),

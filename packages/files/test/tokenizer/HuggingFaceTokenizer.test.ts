@@ -1,4 +1,4 @@
-import { ByteLevel, HuggingFaceTokenizer } from "@effect-rl/files"
+import { HuggingFaceTokenizer } from "@effect-rl/files"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Tokenizer as Implementation } from "@huggingface/tokenizers"
 import { Effect, Schema } from "effect"
@@ -45,14 +45,34 @@ layer(Files.layer)("HuggingFaceTokenizer", (it) => {
   })
 
   it("knows the bytes of each token, even for half a character", () => {
-    const [first, second] = small.encode("é")
-    const table = small.tokenBytes
-    assert.isDefined(table)
-    assert.isDefined(first)
-    const bytes = [first, second].flatMap((id) => id === undefined ? [] : [...ByteLevel.bytesOfToken(table, id)])
-    assert.deepStrictEqual(bytes, [0xc3, 0xa9])
-    assert.deepStrictEqual([...ByteLevel.bytesOfToken(table, 451)], [...new TextEncoder().encode("<|im_end|>")])
+    const bytes = Array.from(small.encode("é"), (token) => Array.from(small.bytesOf?.(token) ?? []))
+    assert.deepStrictEqual(bytes, [[0xc3], [0xa9]])
+    assert.deepStrictEqual(small.bytesOf?.(451), new TextEncoder().encode("<|im_end|>"))
   })
+
+  it.effect("knows the bytes of vocabularies with byte fallback, unless decoding strips spaces", () =>
+    Effect.gen(function*() {
+      const decoders = [
+        { type: "Replace", pattern: { String: "▁" }, content: " " },
+        { type: "ByteFallback" },
+        { type: "Fuse" }
+      ]
+      const pieces = (...more: ReadonlyArray<object>) =>
+        HuggingFaceTokenizer.fromJson("pieces", {
+          ...definition,
+          model: { type: "BPE", vocab: { "▁a": 0, "<0xC3>": 1, "<0xA9>": 2 }, merges: [] },
+          added_tokens: [],
+          decoder: { type: "Sequence", decoders: [...decoders, ...more] }
+        })
+      const { bytesOf } = yield* pieces()
+      assert.deepStrictEqual([0, 1, 2, 9].map((token) => Array.from(bytesOf?.(token) ?? [])), [
+        [0x20, 0x61],
+        [0xc3],
+        [0xa9],
+        []
+      ])
+      assert.notProperty(yield* pieces({ type: "Strip", content: " ", start: 1, stop: 0 }), "bytesOf")
+    }))
 })
 
 describe("a tokenizer's fingerprint", () => {

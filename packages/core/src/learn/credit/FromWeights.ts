@@ -3,16 +3,14 @@
  * its tokens.
  */
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as AdaptiveLimiter from "../../backend/limiter/AdaptiveLimiter.ts"
 import { Metering } from "../../backend/Metering.ts"
 import type { SamplingClient } from "../../backend/SamplingClient.ts"
 import type { TinkerError } from "../../backend/TinkerError.ts"
 import * as ModelInput from "../../model/ModelInput.ts"
 import * as Statistics from "../../records/Statistics.ts"
-import * as GroupResult from "../../rollout/GroupResult.ts"
 import * as Check from "../../settings/Check.ts"
-import { InvalidOption } from "../../settings/InvalidOption.ts"
+import type { InvalidOption } from "../../settings/InvalidOption.ts"
 import type * as Advantage from "../Advantage.ts"
 import * as TokenAdvantages from "../TokenAdvantages.ts"
 import type * as TrainingData from "../TrainingData.ts"
@@ -27,39 +25,12 @@ import {
   uncredited,
   withConstant
 } from "./FromRewards.ts"
+import * as Reading from "./Reading.ts"
+
+export type { Models, OtherPrompt } from "./Reading.ts"
 
 /** Number of concurrent log-probability requests. An `AdaptiveLimiter` may allow fewer. */
 const concurrency = 64
-
-/** The prompt that other weights read instead of the prompt from which a group was sampled. */
-export interface OtherPrompt<out E = never, out R = never> {
-  /** Name of the prompt in the run's identity. */
-  readonly name: string
-  readonly of: (group: GroupResult.Group) => Effect.Effect<ModelInput.ModelInput, E, R>
-}
-
-const firstPrompt = ({ members }: GroupResult.Group, { origin }: TrainingData.TrainingDatum) =>
-  Option.match(members[origin.member] ?? Option.none(), {
-    onNone: () => ModelInput.empty,
-    onSome: ({ transitions }) => transitions[0]?.observation ?? ModelInput.empty
-  })
-
-/** Replaces the prompt of a datum: the other prompt, followed by everything that the member read and wrote after its first prompt. */
-const behind = (prompt: ModelInput.ModelInput, group: GroupResult.Group, datum: TrainingData.TrainingDatum) => {
-  const rest = ModelInput.after(read(datum), firstPrompt(group, datum))
-  return rest === undefined
-    ? Effect.fail(
-      new InvalidOption({
-        field: "prompt",
-        found: `turn ${datum.origin.turns[0]} of "${group.key}", which does not begin with the first turn's prompt`,
-        expected: "left out for environments that rewrite what was read before"
-      })
-    )
-    : Effect.succeed(ModelInput.concat(prompt, rest))
-}
-
-const read = ({ inputs, modelInput }: TrainingData.TrainingDatum) =>
-  ModelInput.append(modelInput, inputs.targetTokens.subarray(-1))
 
 /** The sampler's log-probabilities of the data's tokens, compared with those of other weights. */
 export interface Gaps {
@@ -74,78 +45,81 @@ export interface Gaps {
   readonly truncated: number
 }
 
-/** Each datum with the sequence that the other weights read: the datum's own, or the datum with another prompt. */
-const sequences = Effect.fnUntraced(function*<E, R>(
-  { data, result }: GroupCredit,
-  prompt: OtherPrompt<E, R> | undefined
-): Effect.fn.Return<ReadonlyArray<readonly [TrainingData.TrainingDatum, ModelInput.ModelInput]>, E | InvalidOption, R> {
-  if (prompt === undefined || GroupResult.isSkipped(result)) return data.map((datum) => [datum, read(datum)])
-  const other = yield* prompt.of(result)
-  return yield* Effect.forEach(
-    data,
-    (datum) => Effect.map(behind(other, result, datum), (sequence) => [datum, sequence] as const)
-  )
-})
-
 /**
  * The lowest log-probability, in nats, of a token under other weights. Lower values, such as −∞ for a forbidden token, are raised to it, so
  * one token does not dominate an update.
  */
 const leastLogprob = -50
 
-/** The difference of two log-probabilities; NaN if one is missing. */
-const difference = (logprob: number, other: number) => {
-  const gap = logprob - Math.max(other, leastLogprob)
-  return Number.isFinite(gap) ? gap : NaN
-}
-
-interface Asked {
-  readonly gaps: Float32Array
+/** How many of a reading's trained tokens the other weights scored, and how many of these they forbid. */
+interface Counts {
   readonly trained: number
   readonly forbidden: number
 }
 
-/** Compares a datum with the other weights. `othersT` begins with `shift` positions that the datum does not have. */
-const compared = (
-  { inputs: { logprobs, mask } }: TrainingData.TrainingDatum,
-  othersT: Float32Array,
-  shift: number
-): Asked => {
+/**
+ * Compares the log-probabilities of each span, and writes the difference to `gapsT`, shared evenly among the span's tokens. `othersU` are
+ * the other weights' log-probabilities of the sequence that they read.
+ */
+const compare = (
+  { datum: { inputs: { logprobs, mask } }, spans: { other, own } }: Reading.Reading,
+  othersU: Float32Array,
+  gapsT: Float32Array
+): Counts => {
   let trained = 0
   let forbidden = 0
-  const gaps = logprobs.map((logprob, t) => {
-    const other = othersT[t + shift] ?? NaN
-    if (mask[t] && !Number.isNaN(other)) {
-      trained++
-      if (other < leastLogprob) forbidden++
+  for (let s = 0; s + 1 < own.length; s++) {
+    const [from = 0, to = 0, start = 0, end = 0] = [own[s], own[s + 1], other[s], other[s + 1]]
+    let [sampled, others, least] = [0, 0, 0]
+    for (let t = from; t < to; t++) sampled += logprobs[t] ?? NaN
+    for (let u = start; u < end; u++) {
+      const logprob = othersU[u] ?? NaN
+      least = Math.min(least, logprob)
+      others += Math.max(logprob, leastLogprob)
     }
-    return difference(logprob, other)
-  })
-  return { gaps, trained, forbidden }
+    if (mask[from] && !Number.isNaN(others)) {
+      trained += to - from
+      if (least < leastLogprob) forbidden += to - from
+    }
+    const gap = (sampled - others) / (to - from)
+    gapsT.fill(Number.isFinite(gap) ? gap : NaN, Math.max(0, from), to)
+  }
+  return { trained, forbidden }
 }
 
-/** Requests the log-probabilities of all data from other weights, for at most `limit` tokens per datum. */
+/** The position of the first trained token in the sequence that the other weights read; 0 if there is none. */
+const firstTrained = ({ datum: { inputs: { mask } }, spans: { other, own } }: Reading.Reading) => {
+  const span = own.subarray(0, -1).findIndex((t) => mask[t] === 1)
+  return span < 0 ? 0 : other[span] ?? 0
+}
+
+/** Requests the log-probabilities of all data from other weights, for at most `limit` tokens per request. */
 export const measureGaps = Effect.fnUntraced(function*<E = never, R = never>(
   client: SamplingClient,
   groups: ReadonlyArray<GroupCredit>,
-  { limit = Infinity, prompt }: { readonly limit?: number; readonly prompt?: OtherPrompt<E, R> | undefined } = {}
+  { limit = Infinity, ...other }: { readonly limit?: number } & Reading.Options<E, R> = {}
 ): Effect.fn.Return<Gaps, E | InvalidOption | TinkerError, R> {
   const { meter } = yield* Metering
   const metered = meter(yield* AdaptiveLimiter.limit(client, "training"))
-  const read = (yield* Effect.forEach(groups, (group) => sequences(group, prompt))).flat()
-  const entries = yield* Effect.forEach(read, ([datum, sequence]) => {
-    const shift = sequence.length - datum.modelInput.length
-    const isBeyond = datum.inputs.mask.indexOf(1) + shift >= limit
-    const others = isBeyond ? Effect.succeed(noAdvantages) : metered.computeLogprobs(ModelInput.take(sequence, limit))
-    return Effect.map(others, (othersT) => [datum, compared(datum, othersT, shift)] as const)
-  }, { concurrency })
-  const byDatum = new Map(entries)
-  const asked = entries.map(([, asked]) => asked)
+  const readings = (yield* Effect.forEach(groups, (group) => Reading.ofGroup(group, other))).flat()
+  const gaps = new Map(
+    readings.map(({ datum }) => [datum, new Float32Array(datum.modelInput.length).fill(NaN)] as const)
+  )
+  const counts = yield* Effect.forEach(readings, (reading) =>
+    firstTrained(reading) < limit
+      ? Effect.map(
+        metered.computeLogprobs(ModelInput.take(reading.sequence, limit)),
+        (others) => compare(reading, others, gaps.get(reading.datum) ?? noAdvantages)
+      )
+      : Effect.succeed<Counts>({ trained: 0, forbidden: 0 }), { concurrency })
+  const cut = new Set(
+    readings.filter(({ isWhole, sequence }) => !isWhole || sequence.length > limit).map(({ datum }) => datum)
+  )
   return {
-    of: (datum) => byDatum.get(datum)?.gaps ?? noAdvantages,
-    forbidden: Statistics.sum(asked.map(({ forbidden }) => forbidden)) /
-      Math.max(1, Statistics.sum(asked.map(({ trained }) => trained))),
-    truncated: read.filter(([, sequence]) => sequence.length > limit).length / Math.max(1, read.length)
+    of: (datum) => gaps.get(datum) ?? noAdvantages,
+    forbidden: Statistics.sum(counts.map(({ forbidden }) => forbidden)) /
+      Math.max(1, Statistics.sum(counts.map(({ trained }) => trained))),
+    truncated: cut.size / Math.max(1, gaps.size)
   }
 })
 
@@ -187,10 +161,15 @@ export interface DistillOptions<out E = never, out R = never> extends Partial<Pu
    * What the teacher reads instead of the student's prompt, such as instructions that the student should learn to follow without seeing
    * them.
    */
-  readonly prompt?: OtherPrompt<E, R>
+  readonly prompt?: Reading.OtherPrompt<E, R>
   /**
-   * Maximum number of tokens that the teacher reads of a datum, within its context length. The end of a longer answer gets no teacher
-   * advantages and keeps the others. Default: 32,768 with a `prompt`, otherwise no limit.
+   * The models of the student and of the teacher, if their tokenizers differ. The teacher then reads the messages as its own renderer
+   * writes them, followed by the student's response in its own tokens, turn by turn. A `prompt` must be in the teacher's tokens.
+   */
+  readonly models?: Reading.Models
+  /**
+   * Maximum number of tokens that the teacher reads of a datum, or with `models` of a turn, within its context length. The end of a longer
+   * answer gets no teacher advantages and keeps the others. Default: 32,768 with a `prompt`, otherwise no limit.
    */
   readonly maxContextLength?: number
 }
@@ -201,11 +180,17 @@ const contextBehindPrompt = 32_768
 /**
  * On-policy distillation (arXiv:2306.13649): A[t] = c·(log p[t] − log q[t]), where p is the teacher, q the sampler and c the `coefficient`
  * (default 1): the negative reverse KL divergence per token. It trains on every group that has members, whatever its rewards, unless all
- * its advantages are 0. The teacher must have the student's tokenizer. With a separate `prompt` it is prompt distillation; if the teacher
- * is also the student's base model, self-distillation. If the teacher's capabilities exclude prompt log-probabilities, the run fails as
- * `Unsupported` before it samples anything. Metrics: `teacher_kl` is the mean of log q − log p, `teacher_truncated` the share of the datums
- * whose end the teacher did not read, and `teacher_forbidden` the share of the trained tokens that the teacher forbids or finds less likely
- * than e⁻⁵⁰, which count as −50 nats.
+ * its advantages are 0. With a separate `prompt` it is prompt distillation; if the teacher is also the student's base model,
+ * self-distillation. If the teacher's capabilities exclude prompt log-probabilities, the run fails as `Unsupported` before it samples
+ * anything.
+ *
+ * The teacher must have the student's tokenizer, unless `models` are given. Then log-probabilities are compared over spans of bytes at
+ * whose ends both tokenizations have a boundary, and every one of a span's n student tokens gets A = c·(Σ log p − Σ log q)/n. So the sum
+ * over a response is the same as in the teacher's tokens. A response is scored up to the first byte that the teacher's tokenizer cannot
+ * write.
+ *
+ * Metrics: `teacher_kl` is the mean of log q − log p, `teacher_truncated` the share of the datums whose end the teacher did not read, and
+ * `teacher_forbidden` the share of the trained tokens that the teacher forbids or finds less likely than e⁻⁵⁰, which count as −50 nats.
  *
  * @see tinker-cookbook `distillation.train_on_policy`, `distillation.sdft`
  */
@@ -216,6 +201,7 @@ export const distill = <E = never, R = never>(
     estimator,
     prompt,
     maxContextLength = prompt === undefined ? undefined : contextBehindPrompt,
+    models,
     teacher
   }: DistillOptions<E, R>
 ): Credit<E | TinkerError | InvalidOption, R> => ({
@@ -224,6 +210,7 @@ export const distill = <E = never, R = never>(
     estimator: estimator === undefined ? { name: "zero" } : identityOf(estimator),
     teacher: teacher.modelPath,
     ...(prompt === undefined ? {} : { prompt: prompt.name }),
+    ...(models === undefined ? {} : { models: Reading.identity(models) }),
     ...(maxContextLength === undefined ? {} : { maxContextLength }),
     coefficient,
     discount
@@ -236,7 +223,7 @@ export const distill = <E = never, R = never>(
     yield* Check.all(Check.option("maxContextLength", maxContextLength, Check.whole(1)))
     const groups = estimator === undefined ? uncredited(results) : credited(results, "tokens", estimator)
     const limit = Math.min(maxContextLength ?? Infinity, teacher.capabilities?.contextLength ?? Infinity)
-    const { forbidden, of: gapOf, truncated } = yield* measureGaps(teacher, groups, { limit, prompt })
+    const { forbidden, of: gapOf, truncated } = yield* measureGaps(teacher, groups, { limit, models, prompt })
     const { count, sum } = TokenAdvantages.total(groups.flatMap(({ data }) => data), gapOf)
     return {
       groups: addPull(groups, gapOf, { coefficient, discount }, 0).map(orConstant),
