@@ -73,7 +73,10 @@ const View = (props: Props) => {
       ...(isBoxed ? { tabindex: 0, role: "group", "aria-label": label } : {}),
       onClick: (event) => {
         const at = placeOf(event)
-        if (at !== undefined) onChoose?.(at)
+        if (at === undefined || onChoose === undefined) return
+        // A member's card around its tokens would open the member without the token.
+        event.stopPropagation()
+        onChoose(at)
       },
       onMouseOver: (event) => onHover?.(placeOf(event)),
       onMouseLeave: () => onHover?.(undefined)

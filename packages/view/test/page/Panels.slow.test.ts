@@ -397,6 +397,9 @@ describe.skipIf(isMissing)("the page of a run", () => {
           await eventually(async () =>
             assert.strictEqual(await page.locator("article.member", { hasText: "dropped" }).count(), 1)
           )
+          await page.locator("article.member .departs").click()
+          await page.getByRole("group", { name: /^token microscope of turn/ }).getByText("five", { exact: true })
+            .waitFor()
         })
       }))
 
