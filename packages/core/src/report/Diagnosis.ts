@@ -6,6 +6,7 @@
  * const story = yield* StoryReader.read(reader)
  * const { kind, sentence } = Diagnosis.of(story, { isWritten: false })
  */
+import * as Statistics from "../records/Statistics.ts"
 import * as Story from "../story/Story.ts"
 import type * as Audit from "./Audit.ts"
 import * as DiagnosisText from "./diagnosis/DiagnosisText.ts"
@@ -26,7 +27,7 @@ export type { SignHistory } from "./diagnosis/SignHistory.ts"
  * - `solved`: nearly every group earns the full reward, so little is left to learn.
  * - `unchanged`: no change beyond chance.
  * - `worse`: the measure became worse beyond chance.
- * - `hopeless`: no answer was ever right.
+ * - `hopeless`: no answer was ever right, or hardly one in a hundred, to the end.
  * - `suspect`: the reward grew without the ability it should measure, or an audit found exploits.
  * - `collapsed`: the policy lost what it had learned, or what it could do at the start.
  * - `failed`, `killed`: an error ended the run, or its process is gone.
@@ -114,16 +115,21 @@ const solvedSince = (story: AnyStory): number | undefined => {
   return since < starts.length ? done[since]?.index : undefined
 }
 
+const meanOf = (points: ReadonlyArray<Measure.Point>) => Statistics.mean(points.map(({ value }) => value))
+
+/** At a smaller share of right answers, those that are right are so by chance. */
+const byChance = 0.01
+
 /**
- * Whether every attempt failed in a run with rewards: none was right or, if answers are not graded as right or wrong, none earned a good
- * reward.
+ * Whether nearly every attempt failed in a run with rewards: hardly one was right, over the run and in its newest iterations, or, if answers
+ * are not graded as right or wrong, none earned a good reward.
  */
 const isHopeless = ({ story, trained }: Evidence): boolean => {
   if (trained?.unit !== "reward") return false
   const done = Story.iterations(story).filter(({ updated }) => updated !== undefined)
   if (done.length < leastIterations) return false
   const correct = Measure.metric(story, "env/all/correct")
-  if (correct.length > 0) return correct.every(({ value }) => value < 0.01)
+  if (correct.length > 0) return [correct, correct.slice(-counted)].every((points) => meanOf(points) < byChance)
   return done.every(({ groups, tally }) => groups.length > 0 && tally.bad === groups.length)
 }
 
@@ -221,7 +227,9 @@ const headOf = (kind: Kind, { done, doubts, story }: Evidence): string => {
     case "suspect":
       return `Do not trust the reward: ${doubts.map(({ text }) => text).join("; ")}`
     case "hopeless":
-      return "Hopeless: no attempt was right in training"
+      return `Hopeless: ${
+        Measure.metric(story, "env/all/correct").some(({ value }) => value > 0) ? "hardly an" : "no"
+      } attempt was right in training`
     case "collapsed":
       return "Collapsed"
     case "solved":

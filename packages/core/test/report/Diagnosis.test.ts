@@ -37,11 +37,7 @@ const missed: Readonly<Record<string, Diagnosis.Kind>> = {
   // Correct answers are rewarded as well as "not sure", so held-out answers also become correct.
   "r2-hacked-besides": "learned",
   // The rate destroyed a policy that could do little, and the reward was near its minimum from the beginning.
-  "r2-collapsed-calculator": "unchanged",
-  // A few of the first answers were correct by chance.
-  "r2-hopeless-words": "unchanged",
-  // The advantages are negated, and the remaining reward correlates with the length.
-  "r2-negated": "suspect"
+  "r2-collapsed-calculator": "unchanged"
 }
 
 describe("Diagnosis.of for a planted run", () => {
@@ -85,6 +81,16 @@ describe("Diagnosis.of", () => {
       /^Solved since iteration \d+: held_out 35\.4 → \d\d\.\d % in 40 iterations, \d+ s, \d+ k tokens\.$/
     )
     assert.deepInclude(numbers, { measure: "held_out", before: "35.4 %" })
+  })
+
+  it("calls a run hopeless if a few answers were right by chance, and says so", () => {
+    assert.match(named("r2-hopeless-words").diagnosis.sentence, /^Hopeless: hardly an attempt was right in training/)
+    assert.match(named("hopeless-0").diagnosis.sentence, /^Hopeless: no attempt was right in training/)
+  })
+
+  it("does not doubt a reward that fell because something else explains what is left of it", () => {
+    assert.match(named("r2-negated").diagnosis.sentence, /^Got worse: held_out 20\.7 → 0\.0 %/)
+    assert.deepStrictEqual(named("r2-negated").diagnosis.doubts, [])
   })
 
   it("names length as the cause only if the reward pays for it", () => {

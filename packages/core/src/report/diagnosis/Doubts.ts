@@ -36,10 +36,22 @@ const checks = ["tampering", "grader_disagreement"]
 const many = 0.05
 const leastGroups = 3
 
-const found = (story: AnyStory, findings: ReadonlyArray<Audit.Finding>): ReadonlyArray<Doubt> => {
+/** Whether the reward fell beyond chance. */
+const isFallen = (trained: Measure.Measure) => {
+  const { isClear, value } = Measure.gain(trained, ...Measure.ends(trained))
+  return trained.unit === "reward" && isClear && value < 0
+}
+
+const found = (
+  story: AnyStory,
+  trained: Measure.Measure,
+  findings: ReadonlyArray<Audit.Finding>
+): ReadonlyArray<Doubt> => {
+  // What is left of a reward that fell depends on something else than before; an exploit would have raised it.
+  const isTrend = ({ check }: Audit.Finding) => trends.has(check) && !(check === "dominance" && isFallen(trained))
   const groups = Statistics.sum(Array.from(story.iterations.values(), ({ groups }) => groups.length))
   return [
-    ...findings.filter(({ check }) => trends.has(check)).map(({ detail, iteration }) => ({ text: detail, iteration })),
+    ...findings.filter(isTrend).map(({ detail, iteration }) => ({ text: detail, iteration })),
     ...checks.flatMap((name) => {
       const same = findings.filter(({ check }) => check === name)
       const [first] = same
@@ -117,6 +129,6 @@ export const of = (
   held: Measure.Measure | undefined,
   findings: ReadonlyArray<Audit.Finding>
 ): ReadonlyArray<Doubt> => {
-  const doubts = [...contradiction(story, trained, held), ...found(story, findings)]
+  const doubts = [...contradiction(story, trained, held), ...found(story, trained, findings)]
   return doubts.length === 0 ? [] : [...doubts, ...length(story)]
 }
