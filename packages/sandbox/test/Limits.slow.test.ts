@@ -16,7 +16,7 @@ const roles = ["agent", "grader"] as const
 const run = (role: SandboxSpec.Role, code: string) =>
   Sandbox.Sandbox.use(({ open }) =>
     Effect.gen(function*() {
-      const limits = { memory: 128 * mebibyte, disk: 16 * mebibyte, wall: "1 minute" } as const
+      const limits = { memory: 128 * mebibyte, disk: 2 * mebibyte, wall: "1 minute" } as const
       const place = yield* open({ runtime: "python", role, limits })
       const outcome = yield* place.exec({ argv: ["python3", "-c", code] })
       if (Outcome.is("OutputLimit")(outcome)) return `over the limit on ${outcome.of}`
@@ -62,7 +62,7 @@ describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
       "in the role %s ends if it makes too many empty files in %s",
       ([role, folder]) =>
         Effect.gen(function*() {
-          const code = `import os, time\nfor n in range(5000): os.mknod(f"${folder}/{n}")\ntime.sleep(600)`
+          const code = `import os, time\nfor n in range(600): os.mknod(f"${folder}/{n}")\ntime.sleep(600)`
           assert.strictEqual(yield* run(role, code), "over the limit on disk")
         })
     )
@@ -76,7 +76,7 @@ describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
     ])("ends if it hides large files behind %s", ([, code]) =>
       Effect.gen(function*() {
         const hiding =
-          `import os, time\n${code}\nfor name in names: open(name, 'wb').write(bytes(10 << 20))\ntime.sleep(600)`
+          `import os, time\n${code}\nfor name in names: open(name, 'wb').write(bytes(1 << 20))\ntime.sleep(600)`
         assert.strictEqual(yield* run("agent", hiding), "over the limit on disk")
       }))
   })

@@ -2,7 +2,6 @@
 import * as Effect from "effect/Effect"
 import {
   chownSync,
-  type Dir,
   lstatSync,
   mkdirSync,
   readFileSync,
@@ -108,37 +107,55 @@ export const write = (root: string, path: string, bytes: Uint8Array, provider: s
 /** The least number of bytes that a file or a folder counts as. Otherwise a program could make any number of empty ones. */
 const leastBytes = 4096
 
-/** The next entry of a folder; null at its end, or if the folder was removed meanwhile. */
-const next = (folder: Dir) => folder.read().catch(() => null)
-
 const isGone = (cause: unknown) =>
   cause instanceof Error && "code" in cause && (cause.code === "ENOENT" || cause.code === "ENOTDIR")
+
+// Names need not be UTF-8. In Latin-1 every byte is a character.
+const encoding = "latin1"
+
+const bytesOf = (path: string) => Buffer.from(path, encoding)
+
+/**
+ * The paths of all files and folders below a folder. Undefined if there are more than `most`, or if a folder cannot be read although it
+ * exists.
+ */
+const list = async (folder: string, most: number): Promise<ReadonlyArray<string> | undefined> => {
+  const folders = [Buffer.from(folder).toString(encoding)]
+  const paths: Array<string> = []
+  for (const path of folders) {
+    const opened = await opendir(bytesOf(path), { encoding, bufferSize: 1024 }).catch(isGone)
+    if (opened === false) return undefined
+    if (opened === true) continue
+    const next = () => opened.read().catch(() => null)
+    for (let entry = await next(); entry !== null && paths.length <= most; entry = await next()) {
+      const below = `${path}/${entry.name}`
+      paths.push(below)
+      if (entry.isDirectory()) folders.push(below)
+    }
+    await opened.close()
+    if (paths.length > most) return undefined
+  }
+  return paths
+}
+
+/** The files that are measured at the same time. */
+const together = 256
 
 /**
  * Whether the files and folders below a folder together exceed `most` bytes, or contain something that cannot be measured, such as a folder
  * that its owner may not read. Links are not followed, and files that disappear meanwhile count as empty.
  */
 export const exceeds = async (folder: string, most: number): Promise<boolean> => {
-  // Names need not be UTF-8. In Latin-1 every byte is a character.
-  const encoding = "latin1"
-  const bytes = (path: string) => Buffer.from(path, encoding)
-  const folders = [Buffer.from(folder).toString(encoding)]
-  let left = most
-  const failed = (cause: unknown) => {
-    if (!isGone(cause)) left = -1
-    return undefined
+  const paths = await list(folder, Math.floor(most / leastBytes))
+  if (paths === undefined) return true
+  const sizeOf = (path: string) =>
+    lstat(bytesOf(path)).then(({ size }) => Math.max(leastBytes, size), (cause) => isGone(cause) ? 0 : Infinity)
+  let total = 0
+  for (let start = 0; start < paths.length && total <= most; start += together) {
+    const sizes = await Promise.all(paths.slice(start, start + together).map(sizeOf))
+    total = sizes.reduce((sum, size) => sum + size, total)
   }
-  for (let path = folders.pop(); path !== undefined && left >= 0; path = folders.pop()) {
-    const opened = await opendir(bytes(path), { encoding }).catch(failed)
-    if (opened === undefined) continue
-    for (let entry = await next(opened); entry !== null && left >= 0; entry = await next(opened)) {
-      const file = `${path}/${entry.name}`
-      if (entry.isDirectory()) folders.push(file)
-      left -= Math.max(leastBytes, (await lstat(bytes(file)).catch(failed))?.size ?? 0)
-    }
-    await opened.close()
-  }
-  return left < 0
+  return total > most
 }
 
 /** Whether an in-memory file system has more files and folders than `most` bytes allow. It limits their contents itself, but not them. */
