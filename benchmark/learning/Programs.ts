@@ -111,7 +111,8 @@ const portable = rowOf("WASI", Sandbox.Sandbox.layerWasi())
 const stages = [
   { seeds: [0], row: native },
   { seeds: [0], row: portable },
-  { seeds: [0, 1, 2], row: native }
+  { seeds: [0, 1, 2], row: native },
+  { seeds: [0, 1, 2], row: portable }
 ]
 
 const shown = ({ interval: [low, high] = [NaN, NaN], value }: Kept.Score = { value: NaN }) =>
@@ -159,16 +160,14 @@ const program = Effect.gen(function*() {
     `Measured last ${kept.machine}.`,
     `\`effect-rl train code_rl\` with its defaults for the embedded engine: ${settings["iterations"]} iterations of ${
       settings["groupsPerBatch"]
-    } problems × ${
-      settings["groupSize"]
-    } attempts on effect-rl/tiny-code, each program judged by up to eight hidden tests in a sandbox. The
-numbers are shares of held-out problems that one program, sampled at temperature 1, solves, with 95 % intervals; then the mean rewards of the
-first and the last iteration, the seconds of training, and the share of all time in which at least one program ran in a sandbox. Where
-the load exceeds 5, other programs shared the two processors.`,
+    } problems × ${settings["groupSize"]} attempts on effect-rl/tiny-code, each program
+judged by up to eight hidden tests in a sandbox. The first numbers are shares of held-out problems solved by one program sampled at
+temperature 1, with 95 % intervals. Then come the mean rewards of the first and the last iteration, the seconds of training, and the share
+of time with at least one program running in a sandbox. If the load exceeds 5, other programs shared the two processors.`,
     `![${labels.title}: every curve rises above its control](../../docs/images/curves/${name}.svg)`,
     Report.table(["", "before [95 %]", "after [95 %]", "first reward", "last", "s", "verdicts", "load"], rowsOf(kept)),
     ...agreement(kept),
-    "A run that is killed in its midst and resumed ends with [the same numbers](programs-killed.md)."
+    "A run that is killed midway and resumed ends with [the same numbers](programs-killed.md)."
   ])
   const { "rewards shuffled": control = [], trained: measured = [] } = kept.rows["bubblewrap"] ?? {}
   yield* Figure.save(name, labels, [{ title: "code_rl", measured, control }])
