@@ -2,8 +2,7 @@
  * Conversation files in OpenAI's message format: one `{"messages": […]}` object per line, as in requests and fine-tuning files. Other
  * fields are ignored.
  */
-import type { Message } from "@effect-rl/core"
-import { OpenAi, type ToolSpec } from "@effect-rl/core/renderers"
+import { OpenAi } from "@effect-rl/core/renderers"
 import { FileFailure } from "@effect-rl/files"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
@@ -30,17 +29,9 @@ export class ConversationFileError extends Schema.TaggedError<ConversationFileEr
   }
 }
 
-export interface Conversation {
-  readonly messages: ReadonlyArray<Message.Message>
-  readonly tools: ReadonlyArray<ToolSpec.ToolSpec>
-}
+export const empty: OpenAi.Conversation = { messages: [], tools: [] }
 
-export const empty: Conversation = { messages: [], tools: [] }
-
-const Line = Schema.Struct({
-  messages: Schema.Array(OpenAi.ChatMessage),
-  tools: Schema.optionalKey(Schema.Array(OpenAi.Tool))
-})
+const decode = Schema.decodeEffect(Schema.fromJsonString(OpenAi.ChatConversation))
 
 const fail = (flag: string, file: string) => (error: { readonly message: string }) => {
   const detail = error instanceof PlatformError ? FileFailure.describe("it", error) : error.message
@@ -52,33 +43,21 @@ export const read = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const failed = fail("--messages", file)
   const text = yield* Effect.mapError(fs.readFileString(file), failed)
-  const { messages, tools = [] } = yield* Schema.decodeEffect(Schema.fromJsonString(Line))(text).pipe(
-    Effect.mapError(failed)
-  )
-  const conversation: Conversation = {
-    messages: yield* Effect.mapError(OpenAi.toMessages(messages), failed),
-    tools: tools.map(OpenAi.toToolSpec)
-  }
-  return conversation
+  const conversation = yield* Effect.mapError(decode(text), failed)
+  return yield* Effect.mapError(OpenAi.toConversation(conversation), failed)
 })
 
-const lineOf = ({ messages, tools }: Conversation, fields: object = {}) => {
-  const line = {
-    messages: OpenAi.fromMessages(messages),
-    ...(tools.length > 0 && { tools: tools.map(OpenAi.fromToolSpec) }),
-    ...fields
-  }
-  return `${Untrusted.json(line)}\n`
-}
+const lineOf = (conversation: OpenAi.Conversation, fields: object = {}) =>
+  `${Untrusted.json({ ...OpenAi.fromConversation(conversation), ...fields })}\n`
 
 /** Replaces a file's content with one conversation. */
-export const write = (file: string, conversation: Conversation) =>
+export const write = (file: string, conversation: OpenAi.Conversation) =>
   FileSystem.FileSystem.use((fs) =>
     Effect.mapError(fs.writeFileString(file, lineOf(conversation)), fail("--save", file))
   )
 
 /** Appends a conversation to a file, as one line that also has the given fields. */
-export const append = (file: string, conversation: Conversation, fields: object) =>
+export const append = (file: string, conversation: OpenAi.Conversation, fields: object) =>
   FileSystem.FileSystem.use((fs) =>
     Effect.mapError(fs.writeFileString(file, lineOf(conversation, fields), { flag: "a" }), fail("--save", file))
   )

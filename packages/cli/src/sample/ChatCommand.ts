@@ -1,6 +1,6 @@
 /** `effect-rl chat`: a conversation with a model or a checkpoint. */
 import { Message } from "@effect-rl/core"
-import { Renderer } from "@effect-rl/core/renderers"
+import { type OpenAi, Renderer } from "@effect-rl/core/renderers"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
@@ -41,7 +41,7 @@ const flags = {
 
 interface Chat {
   readonly talker: Talker.Talker
-  readonly beginning: ConversationFile.Conversation
+  readonly beginning: OpenAi.Conversation
   readonly messages: Ref.Ref<ReadonlyArray<Message.Message>>
   readonly file: Option.Option<string>
 }

@@ -200,6 +200,32 @@ const identified = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Mes
 export const fromMessages = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<ChatMessage> =>
   identified(messages).map(fromMessage)
 
+/** A conversation as one JSON object, as in fine-tuning files: its messages, and the tools that the model was shown. */
+export const ChatConversation = Schema.Struct({
+  messages: Schema.Array(ChatMessage),
+  tools: Schema.optionalKey(Schema.NullOr(Schema.Array(Tool)))
+})
+export type ChatConversation = typeof ChatConversation.Type
+
+/** A conversation, and the tools that the model was shown. */
+export interface Conversation {
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly tools: ReadonlyArray<ToolSpec>
+}
+
+/** Converts a conversation with its tools for a renderer. Fails as `toMessages` does. */
+export const toConversation = Effect.fnUntraced(function*(
+  { messages, tools }: ChatConversation
+): Effect.fn.Return<Conversation, OpenAiError> {
+  return { messages: yield* toMessages(messages), tools: (tools ?? []).map(toToolSpec) }
+})
+
+/** Converts a conversation with its tools to OpenAI's format. */
+export const fromConversation = ({ messages, tools }: Conversation): ChatConversation => ({
+  messages: fromMessages(messages),
+  ...(tools.length > 0 && { tools: tools.map(fromToolSpec) })
+})
+
 /** Why a response ended: at its stop, with tool calls to answer, or without a proper end, which counts as the length limit. */
 export const finishReason = ({ message, termination }: Parsed): "stop" | "tool_calls" | "length" => {
   if (termination === "malformed") return "length"

@@ -21,6 +21,38 @@ const checkLines = (file: string) =>
     return Effect.fail(new RowError.RowError({ file, detail }))
   })
 
+/** The lines of a file that are not blank, in file order, with their numbers. The file is read in pieces, so it can be larger than memory. */
+const numbered = (file: string) =>
+  Stream.unwrap(Effect.map(FileSystem.FileSystem, (fs) => fs.stream(file))).pipe(
+    Stream.mapError((error) => new RowError.RowError({ file, detail: FileFailure.describe("it", error) })),
+    Stream.decodeText(),
+    checkLines(file),
+    Stream.splitLines,
+    Stream.zipWithIndex,
+    Stream.filter(([line]) => line.trim() !== ""),
+    Stream.map(([line, index]) => [line, index + 1] as const)
+  )
+
+/**
+ * Reads each line with `read`, such as a schema's decoder followed by a conversion that can fail. Its failures become `RowError`s with the
+ * number of their line. Otherwise like `rows`.
+ *
+ * @example
+ * const chats = Jsonl.lines("chats.jsonl", (line) =>
+ *   Schema.decodeEffect(Schema.fromJsonString(OpenAi.ChatConversation))(line).pipe(Effect.flatMap(OpenAi.toConversation)))
+ */
+export const lines = <A, R>(
+  file: string,
+  read: (line: string) => Effect.Effect<A, { readonly message: string }, R>,
+  options?: RowError.Options
+): Stream.Stream<A, RowError.RowError, FileSystem.FileSystem | R> =>
+  numbered(file).pipe(
+    RowError.decodeRows(
+      (line, row) => Effect.mapError(read(line), (error) => RowError.invalidRow(file, row, error, line)),
+      options
+    )
+  )
+
 /**
  * Decodes each line's JSON with `schema`, in file order. The file is read in pieces, so it can be larger than memory. Blank lines are
  * skipped. Fails at a line of more than 67,108,864 characters, even if `broken` is `"skip"`.
@@ -32,19 +64,5 @@ export const rows = <A, R>(
   file: string,
   schema: Schema.ConstraintDecoder<A, R>,
   options?: RowError.Options
-): Stream.Stream<A, RowError.RowError, FileSystem.FileSystem | R> => {
-  const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(schema))
-  return Stream.unwrap(Effect.map(FileSystem.FileSystem, (fs) => fs.stream(file))).pipe(
-    Stream.mapError((error) => new RowError.RowError({ file, detail: FileFailure.describe("it", error) })),
-    Stream.decodeText(),
-    checkLines(file),
-    Stream.splitLines,
-    Stream.zipWithIndex,
-    Stream.filter(([line]) => line.trim() !== ""),
-    Stream.map(([line, index]) => [line, index + 1] as const),
-    RowError.decodeRows(
-      (line, row) => Effect.mapError(decode(line), (error) => RowError.invalidRow(file, row, error, line)),
-      options
-    )
-  )
-}
+): Stream.Stream<A, RowError.RowError, FileSystem.FileSystem | R> =>
+  lines(file, Schema.decodeUnknownEffect(Schema.fromJsonString(schema)), options)
