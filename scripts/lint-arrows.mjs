@@ -47,7 +47,7 @@ const rooms = {
   ],
   engine: ["numerics", "model", "checkpoint", "grammar", "runtime"],
   torch: ["process", "client"],
-  agent: ["wire", "dialect", "episode", "gateway", "testing"],
+  agent: ["wire", "dialect", "episode", "gateway", "traces", "testing"],
   tinker: ["wire", "client", "certify", "server", "cassette"],
   view: ["story", "page", "server"],
   export: ["run", "sink", "projection"]

@@ -130,6 +130,11 @@ const verbs = {
     "Write a run as one page, or in the format of another tool",
     () => import("./export/ExportCommand.ts").then(({ exportRun }) => Effect.succeed(exportRun))
   ),
+  import: verb(
+    "Train and measure",
+    "Write recorded sessions of real clients as conversations to train on",
+    () => import("./import/ImportCommand.ts").then(({ importTraces }) => Effect.succeed(importTraces))
+  ),
   merge: verb(
     "Keep and pass on",
     "Write a trained adapter and its model as one folder that other tools load",

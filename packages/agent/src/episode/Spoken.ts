@@ -27,8 +27,8 @@ const sorted = (value: unknown): unknown => {
   ) => [key, sorted(one)])
 }
 
-/** The arguments of a call. Some clients resend arguments that are not an object as an object with their text. */
-const argumentsOf = (text: string): unknown => {
+/** The arguments of a call, equal for other orders and spacing. Some clients resend arguments that are not an object as an object with their text. */
+export const argumentsOf = (text: string): unknown => {
   const value = Option.getOrUndefined(parseJson(text.trim() === "" ? "{}" : text))
   return sorted(Predicate.isObject(value) && !Array.isArray(value) ? value : { arguments: text })
 }

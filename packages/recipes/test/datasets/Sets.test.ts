@@ -130,4 +130,16 @@ layer(files)("datasets", (it) => {
       const rows = ["What is 1+1?", "What is  2+2?", "Why?"]
       assert.deepStrictEqual(Decontamination.without(rows, ["what is 2+2?"], (row) => row), ["What is 1+1?", "Why?"])
     }))
+
+  it.effect("find held-out texts within longer texts, unless they have fewer than five words", () =>
+    Effect.sync(() => {
+      const long = Array.from({ length: 20 }, (_, index) => `word${index}`)
+      const repeats = Decontamination.repeating(["What is the capital of Peru?", "Why not?", long.join(" ")])
+      assert.isTrue(repeats("Be brief.  What is the\ncapital of peru? Thanks."))
+      assert.isFalse(repeats("What is the capital of Chile?"))
+      assert.isTrue(repeats("why  NOT?"))
+      assert.isFalse(repeats("Say why not? Please."))
+      assert.isTrue(repeats(["So", ...long.slice(4, 17), "end"].join(" ")))
+      assert.isFalse(repeats(["So", ...long.slice(4, 16), "end"].join(" ")))
+    }))
 })

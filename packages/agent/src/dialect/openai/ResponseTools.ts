@@ -56,7 +56,7 @@ const clientTool = (own: Wire.OwnTool, namespace?: string): ClientTool => ({
 })
 
 /** All tools, with those of namespaces expanded in place. */
-export const all = ({ tools }: Wire.Create): ReadonlyArray<ClientTool> =>
+export const all = ({ tools }: Pick<Wire.Create, "tools">): ReadonlyArray<ClientTool> =>
   (tools ?? []).flatMap((tool) =>
     tool.type === "namespace" ? tool.tools.map((own) => clientTool(own, tool.name)) : [clientTool(tool)]
   )

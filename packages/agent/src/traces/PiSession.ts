@@ -1,0 +1,135 @@
+/**
+ * Session files of Pi (`~/.pi/agent/sessions/…/*.jsonl`). They have neither instructions nor tools' descriptions. A conversation ends where
+ * the file no longer says what the model was shown: at a compaction, at the summary of a branch, or at a command of the user's.
+ */
+import type { Message } from "@effect-rl/core"
+import { Jsonl } from "@effect-rl/files"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { nullable } from "../wire/Json.ts"
+import * as Entries from "./Entries.ts"
+import * as Trace from "./Trace.ts"
+
+const Text = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
+
+const Image = Schema.Struct({
+  type: Schema.Literal("image"),
+  data: Schema.Uint8ArrayFromBase64,
+  mimeType: Schema.Literals(["image/png", "image/jpeg"])
+})
+
+const Shown = Schema.Union([Schema.String, Schema.Array(Schema.Union([Text, Image]))])
+
+const User = Schema.Struct({ role: Schema.Literal("user"), content: Shown })
+
+const Assistant = Schema.Struct({
+  role: Schema.Literal("assistant"),
+  stopReason: nullable(Schema.String),
+  content: Schema.Array(Schema.Union([
+    Text,
+    Schema.Struct({ type: Schema.Literal("thinking"), thinking: Schema.String }),
+    Schema.Struct({
+      type: Schema.Literal("toolCall"),
+      id: Schema.String,
+      name: Schema.String,
+      arguments: Schema.Record(Schema.String, Schema.Json)
+    })
+  ]))
+})
+
+const ToolResult = Schema.Struct({
+  role: Schema.Literal("toolResult"),
+  toolCallId: Schema.String,
+  toolName: Schema.String,
+  content: Shown
+})
+
+const known = ["user", "assistant", "toolResult"]
+
+const OtherMessage = Schema.Struct({ role: Schema.String.check(Schema.makeFilter((role) => !known.includes(role))) })
+
+const linked = { id: nullable(Schema.String), parentId: nullable(Schema.String) }
+
+const Row = Schema.Union([
+  Schema.Struct({
+    ...linked,
+    type: Schema.Literal("message"),
+    message: Schema.Union([User, Assistant, ToolResult, OtherMessage])
+  }),
+  Schema.Struct({ ...linked, type: Schema.String.check(Schema.makeFilter((type) => type !== "message")) })
+])
+type Row = typeof Row.Type
+
+const decode = Schema.decodeEffect(Schema.fromJsonString(Row))
+
+const contentOf = (content: typeof Shown.Type): Message.Message["content"] =>
+  typeof content === "string" ? content : content.map((part): Message.ContentPart =>
+    part.type === "text"
+      ? { type: "text", text: part.text }
+      : { type: "image", data: part.data, format: part.mimeType === "image/png" ? "png" : "jpeg" }
+  )
+
+const assistantOf = ({ content }: typeof Assistant.Type): Message.Message => {
+  const toolCalls = content.flatMap((part) =>
+    part.type === "toolCall"
+      ? [{ id: part.id, function: { name: part.name, arguments: JSON.stringify(part.arguments) } }]
+      : []
+  )
+  return {
+    role: "assistant",
+    content: content.flatMap((part): ReadonlyArray<Message.ContentPart> => {
+      if (part.type === "text") return [{ type: "text", text: part.text }]
+      return part.type === "thinking" ? [{ type: "thinking", thinking: part.thinking }] : []
+    }),
+    ...(toolCalls.length > 0 && { toolCalls })
+  }
+}
+
+/** Rows after which it is unknown what the model was shown. */
+const endings = new Set(["compaction", "branch_summary", "custom_message", "context_transform", "ephemeral"])
+
+/** An answer that was interrupted or failed. */
+const isBroken = ({ stopReason }: typeof Assistant.Type) => stopReason === "error" || stopReason === "aborted"
+
+const traceOf = (path: ReadonlyArray<Row>): ReadonlyArray<Trace.Trace> => {
+  const messages: Array<Message.Message> = []
+  let isCut = false
+  for (const row of path) {
+    if (endings.has(row.type)) break
+    if (!("message" in row)) continue
+    const { message } = row
+    if (!("content" in message) || message.role === "assistant" && isBroken(message)) break
+    if (message.role === "user") messages.push({ role: "user", content: contentOf(message.content) })
+    else if (message.role === "assistant") {
+      messages.push(assistantOf(message))
+      isCut = Trace.isCut(message.stopReason)
+    } else {
+      const { content, toolCallId, toolName } = message
+      messages.push({ role: "tool", content: contentOf(content), toolCallId, name: toolName })
+    }
+  }
+  const end = messages.findLastIndex(({ role }) => role === "assistant") + 1
+  return end < 2 ? [] : [{ messages: messages.slice(0, end), tools: [], isCut }]
+}
+
+/** Rows of the first version have no ids; each follows the one before. */
+const entriesOf = (rows: ReadonlyArray<Row>) =>
+  rows.map((row, index) => ({
+    row,
+    id: row.id ?? String(index),
+    parent: row.parentId ?? (row.id === undefined && index > 0 ? String(index - 1) : null)
+  }))
+
+/** Session files of Pi. */
+export const format: Trace.Format = {
+  name: "sessions of Pi",
+  is: (first) => first["type"] === "session" && "cwd" in first,
+  read: (file, options) =>
+    Stream.fromIterableEffect(
+      Effect.map(Stream.runCollect(Jsonl.lines(file, decode, options)), (rows) => {
+        const paths = Entries.paths(entriesOf(rows))
+        return Trace.session(rows.length, paths.flatMap((path) => traceOf(path.map(({ row }) => row))))
+      })
+    )
+}

@@ -1,0 +1,130 @@
+/**
+ * Replaces secrets in recorded conversations: keys and tokens of known services, private keys, and credentials in headers, addresses and
+ * assignments.
+ *
+ * @example
+ * const counts: Secrets.Counts = new Map()
+ * const clean = Secrets.text(counts)(`export OPENAI_API_KEY=${key}`) // "export OPENAI_API_KEY=[redacted]"
+ */
+import type { Message } from "@effect-rl/core"
+import type { OpenAi } from "@effect-rl/core/renderers"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+
+/** The number of secrets that were replaced, by kind. */
+export type Counts = Map<string, number>
+
+/** The text that replaces a secret. */
+export const mark = "[redacted]"
+
+/** Values of at least 16 characters with letters and several digits, which names and paths in programs rarely have. */
+const value = String.raw`(?=(?:[\w+/=~-]*\d){3})(?=[\w+/=~-]*[A-Za-z])[\w+/=~-]{16,}(?![\w+/=.~\-([{<$])`
+
+/** What stands for a password in documents. */
+const placeholder = String.raw`(?:pass(?:word|wd)?|secret|hidden|\*+)@`
+
+/** The kinds of secrets. Where a text matches several, the first counts. */
+const kinds: ReadonlyArray<readonly [kind: string, pattern: RegExp]> = [
+  ["private key", /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----[^]*?(?:-----END (?:[A-Z]+ )*PRIVATE KEY-----|$)/g],
+  ["Anthropic key", /\bsk-ant-[\w-]{16,}/g],
+  ["OpenAI key", /\bsk-(?=[\w-]*\d)[\w-]{16,}/g],
+  ["Tinker key", /\btml-(?=[\w-]*\d)[\w-]{16,}/g],
+  ["Hugging Face token", /\bhf_[A-Za-z0-9]{20,}/g],
+  ["GitHub token", /\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{22,})/g],
+  ["GitLab token", /\bglpat-[\w-]{20,}/g],
+  ["AWS key", /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g],
+  ["Google key", /\bAIza[\w-]{35}/g],
+  ["Slack token", /\bxox[abeoprs]-(?=[\w-]*\d)[\w-]{10,}/g],
+  ["Stripe key", /\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}/g],
+  ["npm token", /\bnpm_[A-Za-z0-9]{36,}/g],
+  ["PyPI token", /\bpypi-[\w-]{50,}/g],
+  ["JSON web token", /\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*/g],
+  [
+    "credential in a header",
+    new RegExp(
+      String.raw`(?<=\b(?:authorization|x-api-key)["']?\s?[:=]\s?["']?(?:(?:bearer|basic|token)\s)?)${value}`,
+      "gi"
+    )
+  ],
+  [
+    "password in an address",
+    new RegExp(String.raw`(?<=\b[a-z][\w+.-]*://[^\s/@:"'<>]*:)(?!${placeholder})[^\s/@:"'<>{}$[\]…]+(?=@)`, "gi")
+  ],
+  [
+    "assigned secret",
+    new RegExp(
+      String.raw`(?<=(?:key|token|secret|password|passwd|credential)["']?\s?[:=]\s?["']?)${value}`,
+      "gi"
+    )
+  ]
+]
+
+/** Redacts a text, and adds what it replaces to the counts. */
+export const text = (counts: Counts) => (given: string): string =>
+  kinds.reduce(
+    (redacted, [kind, pattern]) =>
+      redacted.replace(pattern, () => {
+        counts.set(kind, (counts.get(kind) ?? 0) + 1)
+        return mark
+      }),
+    given
+  )
+
+type Redact = (given: string) => string
+
+const json = (redact: Redact, given: Schema.Json): Schema.Json => {
+  if (typeof given === "string") return redact(given)
+  if (typeof given !== "object" || given === null) return given
+  if (isList(given)) return given.map((one) => json(redact, one))
+  return Object.fromEntries(Object.entries(given).map(([name, one]) => [name, json(redact, one)]))
+}
+
+const isList = (given: Schema.JsonObject | ReadonlyArray<Schema.Json>): given is ReadonlyArray<Schema.Json> =>
+  Array.isArray(given)
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
+
+/** Redacts the strings of JSON text, so that it stays JSON; without a secret, the text stays as it is. */
+const jsonText = (redact: Redact, given: string): string =>
+  Option.match(decodeJson(given), {
+    onNone: () => redact(given),
+    onSome: (value) => {
+      const redacted = JSON.stringify(json(redact, value))
+      return redacted === JSON.stringify(value) ? given : redacted
+    }
+  })
+
+const part = (redact: Redact, given: Message.ContentPart): Message.ContentPart => {
+  if (given.type === "text") return { ...given, text: redact(given.text) }
+  return given.type === "thinking" ? { ...given, thinking: redact(given.thinking) } : given
+}
+
+const message = (redact: Redact, given: Message.Message): Message.Message => ({
+  ...given,
+  content: typeof given.content === "string" ? redact(given.content) : given.content.map((one) => part(redact, one)),
+  ...(given.toolCalls !== undefined && {
+    toolCalls: given.toolCalls.map(({ function: { arguments: written, name }, ...call }) => ({
+      ...call,
+      function: { name, arguments: jsonText(redact, written) }
+    }))
+  })
+})
+
+/** Redacts the messages. */
+export const messages = (counts: Counts) => (given: ReadonlyArray<Message.Message>): ReadonlyArray<Message.Message> =>
+  given.map((one) => message(text(counts), one))
+
+/** Redacts a conversation and the descriptions of its tools. */
+export const conversation = (counts: Counts) => (given: OpenAi.Conversation): OpenAi.Conversation => {
+  const redact = text(counts)
+  return {
+    messages: messages(counts)(given.messages),
+    tools: given.tools.map((tool) => ({
+      ...tool,
+      description: redact(tool.description),
+      parameters: Object.fromEntries(
+        Object.entries(tool.parameters).map(([name, value]) => [name, json(redact, value)])
+      )
+    }))
+  }
+}

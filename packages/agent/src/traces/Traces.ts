@@ -1,0 +1,126 @@
+/**
+ * Reads recorded sessions of real clients as conversations with tool calls.
+ *
+ * @example
+ * Effect.gen(function*() {
+ *   const { conversations, report } = yield* Traces.load(["logs/chat.jsonl"])
+ *   yield* Console.log(`${conversations.length} conversations, ${report.secrets.size} kinds of secrets`)
+ *   yield* Traces.writeConversations("train.jsonl", conversations)
+ * })
+ */
+import { OpenAi } from "@effect-rl/core/renderers"
+import { AtomicFile, Jsonl, RowError } from "@effect-rl/files"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as ChatLog from "./ChatLog.ts"
+import * as ClaudeCode from "./ClaudeCode.ts"
+import * as Joined from "./Joined.ts"
+import * as OtelSpans from "./OtelSpans.ts"
+import * as PiSession from "./PiSession.ts"
+import * as Secrets from "./Secrets.ts"
+import type * as Trace from "./Trace.ts"
+
+/** The formats of sources, by which a file is recognised. */
+const formats: ReadonlyArray<Trace.Format> = [ChatLog.format, OtelSpans.format, ClaudeCode.format, PiSession.format]
+
+/** The names of the formats, for help and messages. */
+export const names: ReadonlyArray<string> = formats.map(({ name }) => name)
+
+/** What was read, and what was left out. */
+export interface Report {
+  /** The number of rows that were read. */
+  readonly rows: number
+  /** The number of answers that another one repeats or continues. */
+  readonly repeated: number
+  /** The number of answers that are incomplete, and after which no conversation went on. */
+  readonly cut: number
+  /** The number of rows without a conversation, by reason. */
+  readonly without: ReadonlyMap<Trace.Without, number>
+  /** The number of secrets that were replaced, by kind. */
+  readonly secrets: ReadonlyMap<string, number>
+}
+
+export interface Loaded extends Pick<Joined.Joined, "conversations" | "preferences"> {
+  readonly report: Report
+}
+
+const First = Schema.Record(Schema.String, Schema.Unknown)
+
+/** The format of a file, by its first row. */
+const formatOf = Effect.fnUntraced(function*(file: string) {
+  const [first = {}] = yield* Stream.runCollect(Stream.take(Jsonl.rows(file, First), 1))
+  const format = formats.find(({ is }) => is(first))
+  if (format !== undefined) return format
+  const detail = `has the fields ${Object.keys(first).slice(0, 10).join(", ") || "of nothing"}, expected one of: ${
+    names.join("; ")
+  }`
+  return yield* new RowError.RowError({ file, row: 1, detail })
+})
+
+const counted = <A>(values: ReadonlyArray<A>): ReadonlyMap<A, number> => {
+  const counts = new Map<A, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return counts
+}
+
+/**
+ * Reads files of recorded sessions into memory, recognises their formats, joins the requests of a session to one conversation, and redacts
+ * secrets. Fails with a `RowError` for a file of no known format, and for a row that cannot be read unless `broken` is `"skip"`.
+ */
+export const load = Effect.fn("Traces.load")(function*(files: ReadonlyArray<string>, options?: RowError.Options) {
+  const rows = yield* Effect.forEach(
+    files,
+    (file) => Effect.flatMap(formatOf(file), ({ read }) => Stream.runCollect(read(file, options)))
+  ).pipe(
+    Effect.map((rows) => rows.flat())
+  )
+  const { conversations, cut, preferences, repeated } = Joined.of(rows.flatMap(({ traces }) => traces))
+  const secrets: Secrets.Counts = new Map()
+  const [redact, repeat] = [Secrets.messages(secrets), Secrets.messages(new Map())]
+  const loaded: Loaded = {
+    conversations: conversations.map(Secrets.conversation(secrets)),
+    preferences: preferences.map(({ chosen, prompt, rejected, ...preference }) => ({
+      ...preference,
+      prompt: repeat(prompt),
+      chosen: repeat(chosen),
+      rejected: redact(rejected)
+    })),
+    report: {
+      rows: rows.length,
+      repeated,
+      cut,
+      without: counted(rows.flatMap(({ without }) => without ?? [])),
+      secrets
+    }
+  }
+  return loaded
+})
+
+const write = (file: string, rows: ReadonlyArray<object>) =>
+  AtomicFile.write(
+    file,
+    Stream.fromIterable(rows).pipe(Stream.map((row) => `${JSON.stringify(row)}\n`), Stream.encodeText)
+  )
+
+/** Writes conversations as lines in OpenAI's format, as fine-tuning files have them. `rows` reads them. */
+export const writeConversations = (file: string, conversations: ReadonlyArray<OpenAi.Conversation>) =>
+  write(file, conversations.map(OpenAi.fromConversation))
+
+/** Writes preferences as lines with the messages of `prompt`, `chosen` and `rejected` in OpenAI's format, as TRL reads them. */
+export const writePreferences = (file: string, preferences: ReadonlyArray<Joined.Preference>) =>
+  write(
+    file,
+    preferences.map(({ chosen, prompt, rejected, tools }) => ({
+      prompt: OpenAi.fromMessages(prompt),
+      chosen: OpenAi.fromMessages(chosen),
+      rejected: OpenAi.fromMessages(rejected),
+      ...(tools.length > 0 && { tools: tools.map(OpenAi.fromToolSpec) })
+    }))
+  )
+
+const decode = Schema.decodeEffect(Schema.fromJsonString(OpenAi.ChatConversation))
+
+/** Reads conversations from lines in OpenAI's format. Fails with the number of a line that is none. */
+export const rows = (file: string, options?: RowError.Options) =>
+  Jsonl.lines(file, (line) => Effect.flatMap(decode(line), OpenAi.toConversation), options)

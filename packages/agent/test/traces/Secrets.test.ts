@@ -1,0 +1,112 @@
+import { Secrets, Traces } from "@effect-rl/agent/traces"
+import { Draw } from "@effect-rl/core/testing"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { globSync, readFileSync } from "node:fs"
+import * as Recording from "./Recording.ts"
+
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+/** A random secret of this length, with a letter and three digits. */
+const random = (draw: Draw.Draw, length: number, from = letters) =>
+  `${Array.from({ length: length - 4 }, () => from[draw.integer(0, from.length - 1)]).join("")}A729`
+
+/** Secrets in the texts in which sessions have them, by kind. The text is `before`, the secret, `after`. */
+const planted = (
+  draw: Draw.Draw
+): ReadonlyArray<readonly [kind: string, before: string, secret: string, after: string]> => [
+  ["OpenAI key", "key: ", `sk-proj-${random(draw, 40)}`, "\n"],
+  ["Anthropic key", "ANTHROPIC=", `sk-ant-api03-${random(draw, 60)}`, " "],
+  ["Tinker key", "", `tml-${random(draw, 30)}`, ""],
+  ["Hugging Face token", "HF ", `hf_${random(draw, 34)}`, "."],
+  ["GitHub token", "git clone https://x@", `ghp_${random(draw, 36)}`, " ."],
+  ["GitHub token", "", `github_pat_${random(draw, 60)}`, ""],
+  ["GitLab token", "'", `glpat-${random(draw, 20)}`, "'"],
+  ["AWS key", "aws ", `AKIA${random(draw, 16, letters.slice(0, 26))}`, ","],
+  ["Google key", "?key=", `AIza${random(draw, 35)}`, "&x"],
+  ["Slack token", "", `xoxb-${random(draw, 12, letters.slice(52))}-${random(draw, 24)}`, ""],
+  ["Stripe key", "", `sk_live_${random(draw, 24)}`, ""],
+  ["npm token", "//registry/:_authToken=", `npm_${random(draw, 36)}`, ""],
+  ["PyPI token", "", `pypi-${random(draw, 80)}`, ""],
+  ["JSON web token", "cookie=", `eyJ${random(draw, 20)}.eyJ${random(draw, 30)}.${random(draw, 40)}`, ";"],
+  ["credential in a header", "curl -H 'Authorization: Bearer ", random(draw, 32), "' x"],
+  ["password in an address", "postgres://app:", `Hunter-${random(draw, 6)}`, "@db/x"],
+  ["assigned secret", "AWS_SECRET_ACCESS_KEY=", random(draw, 40), ""],
+  ["assigned secret", "{\"client_secret\": \"", random(draw, 24), "\"}"],
+  [
+    "private key",
+    "cat key\n",
+    `-----BEGIN OPENSSH PRIVATE KEY-----\n${random(draw, 64)}\n${random(draw, 64)}\n-----END OPENSSH PRIVATE KEY-----`,
+    "\n$"
+  ]
+]
+
+describe("Secrets", () => {
+  it("replaces each kind of secret and nothing beside it", () => {
+    for (let seed = 0; seed < 50; seed++) {
+      for (const [kind, before, secret, after] of planted(Draw.make(seed, "secrets"))) {
+        const counts: Secrets.Counts = new Map()
+        const redacted = Secrets.text(counts)(`${before}${secret}${after}`)
+        assert.strictEqual(redacted, `${before}${Secrets.mark}${after}`, kind)
+        assert.deepStrictEqual([...counts], [[kind, 1]])
+      }
+    }
+  })
+
+  it("leaves the sources and documents of this repository as they are", () => {
+    const files = [...globSync("packages/*/src/**/*.ts"), ...globSync("docs/*.md"), ...globSync("examples/src/*.ts")]
+    assert.isAbove(files.length, 500)
+    for (const file of files) {
+      const counts: Secrets.Counts = new Map()
+      const text = readFileSync(file, "utf8")
+      assert.strictEqual(Secrets.text(counts)(text) === text ? "" : JSON.stringify([...counts]), "", file)
+    }
+  })
+
+  it.effect("replaces secrets in messages, reasoning, calls, results and tools, and reports kinds and counts", () =>
+    Effect.gen(function*() {
+      for (let seed = 0; seed < 5; seed++) {
+        const all = planted(Draw.make(seed, "secrets"))
+        const lines = all.map(([, before, secret, after], index) => {
+          const text = `${before}${secret}${after}`
+          return {
+            request: {
+              messages: [
+                { role: "system", content: `${index} ${text}` },
+                { role: "user", content: [{ type: "text", text }] },
+                {
+                  role: "assistant",
+                  content: "clean text stays",
+                  tool_calls: [{ id: "a", function: { name: "run", arguments: JSON.stringify({ text }) } }]
+                },
+                { role: "tool", tool_call_id: "a", content: text }
+              ],
+              tools: [{ type: "function", function: { name: "run", description: text, parameters: { title: text } } }]
+            },
+            response: { choices: [{ message: { role: "assistant", content: text, reasoning_content: text } }] }
+          }
+        })
+        const file = Recording.file()
+        const { conversations, report } = yield* Traces.load([Recording.file(...lines)])
+        yield* Traces.writeConversations(file, conversations)
+        const written = readFileSync(file, "utf8")
+        for (const [kind, , secret] of all) assert.notInclude(written, JSON.stringify(secret).slice(1, -1), kind)
+        assert.notInclude(JSON.stringify([...report.secrets]), all[0]?.[2] ?? "")
+        assert.include(written, "clean text stays")
+        assert.strictEqual(report.secrets.get("OpenAI key"), 8)
+        assert.deepStrictEqual(
+          [...report.secrets.keys()].toSorted(),
+          [...new Set(all.map(([kind]) => kind))].toSorted()
+        )
+        for (const line of written.trimEnd().split("\n")) {
+          const { messages }: {
+            readonly messages: ReadonlyArray<
+              { readonly tool_calls?: ReadonlyArray<{ readonly function: { readonly arguments: string } }> }
+            >
+          } = JSON.parse(line)
+          JSON.parse(messages[2]?.tool_calls?.[0]?.function.arguments ?? "")
+        }
+      }
+    }).pipe(Effect.provide(NodeServices.layer)))
+})
