@@ -3,7 +3,6 @@
  * `{"request": …, "response": …}` per line. Both are bodies, as objects or as text. A streamed response is the text of its events.
  */
 import { OpenAi } from "@effect-rl/core/renderers"
-import { Jsonl } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -142,6 +141,6 @@ export const format: Trace.Format = {
   is: (first) => "request" in first && "response" in first,
   read: (file, options) => {
     const kept = Kept.make()
-    return Jsonl.lines(file, read(kept), options)
+    return Trace.lines(file, read(kept), options)
   }
 }

@@ -2,7 +2,6 @@
  * Session files of Claude Code (`~/.claude/projects/…/*.jsonl`). They have neither instructions nor tools' descriptions. A response takes a
  * row for each of its blocks; a result refers to its call, whatever entry it follows.
  */
-import { Jsonl } from "@effect-rl/files"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -115,7 +114,7 @@ export const format: Trace.Format = {
   is: (first) => "sessionId" in first || "leafUuid" in first || first["type"] === "file-history-snapshot",
   read: (file, options) =>
     Stream.fromIterableEffect(
-      Effect.map(Stream.runCollect(Jsonl.lines(file, decode, options)), (rows) => {
+      Effect.map(Stream.runCollect(Trace.lines(file, decode, options)), (rows) => {
         const session = sessionOf(rows)
         const paths = Entries.paths(rows.flatMap(saidOf))
         return Trace.session(rows.length, paths.flatMap((path) => traceOf(session, path)))

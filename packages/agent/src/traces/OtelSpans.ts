@@ -3,7 +3,6 @@
  * attributes of the conventions for generative AI (`gen_ai.*`), or from those of the AI SDK's own telemetry (`ai.*`).
  */
 import { Message } from "@effect-rl/core"
-import { Jsonl } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { nullable } from "../wire/Json.ts"
@@ -253,5 +252,5 @@ const read = Effect.fnUntraced(function*(line: string) {
 export const format: Trace.Format = {
   name: "spans of OpenTelemetry or the AI SDK",
   is: (first) => "resourceSpans" in first,
-  read: (file, options) => Jsonl.lines(file, read, options)
+  read: (file, options) => Trace.lines(file, read, options)
 }

@@ -3,7 +3,6 @@
  * the file no longer says what the model was shown: at a compaction, at the summary of a branch, or at a command of the user's.
  */
 import type { Message } from "@effect-rl/core"
-import { Jsonl } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -127,7 +126,7 @@ export const format: Trace.Format = {
   is: (first) => first["type"] === "session" && "cwd" in first,
   read: (file, options) =>
     Stream.fromIterableEffect(
-      Effect.map(Stream.runCollect(Jsonl.lines(file, decode, options)), (rows) => {
+      Effect.map(Stream.runCollect(Trace.lines(file, decode, options)), (rows) => {
         const paths = Entries.paths(entriesOf(rows))
         return Trace.session(rows.length, paths.flatMap((path) => traceOf(path.map(({ row }) => row))))
       })

@@ -1,8 +1,10 @@
 /** Conversations that a source has recorded, and the formats of sources. */
 import type { OpenAi } from "@effect-rl/core/renderers"
-import type { RowError } from "@effect-rl/files"
+import { Jsonl, type RowError } from "@effect-rl/files"
+import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import type * as Stream from "effect/Stream"
+import * as Secrets from "./Secrets.ts"
 
 /** A recorded conversation, which ends with an answer of the model, and the tools that the model was shown. */
 export interface Trace extends OpenAi.Conversation {
@@ -25,6 +27,18 @@ export const without = (reason: Without): Row => ({ traces: [], without: reason 
 /** The rows of a file that is one session. Its conversations belong to all rows together, and are counted with the first. */
 export const session = (rows: number, traces: ReadonlyArray<Trace>): ReadonlyArray<Row> =>
   Array.from({ length: rows }, (_, index) => ({ traces: index === 0 ? traces : [] }))
+
+/** Reads the lines of a source. Its errors may quote a line, so they are redacted as well. */
+export const lines = <A>(
+  file: string,
+  read: (line: string) => Effect.Effect<A, { readonly message: string }>,
+  options?: RowError.Options
+): Stream.Stream<A, RowError.RowError, FileSystem.FileSystem> =>
+  Jsonl.lines(
+    file,
+    (line) => Effect.mapError(read(line), ({ message }) => ({ message: Secrets.text(new Map())(message) })),
+    options
+  )
 
 /** A format of recorded sessions. */
 export interface Format {

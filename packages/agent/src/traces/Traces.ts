@@ -19,7 +19,7 @@ import * as Joined from "./Joined.ts"
 import * as OtelSpans from "./OtelSpans.ts"
 import * as PiSession from "./PiSession.ts"
 import * as Secrets from "./Secrets.ts"
-import type * as Trace from "./Trace.ts"
+import * as Trace from "./Trace.ts"
 
 /** The formats of sources, by which a file is recognised. */
 const formats: ReadonlyArray<Trace.Format> = [ChatLog.format, OtelSpans.format, ClaudeCode.format, PiSession.format]
@@ -45,11 +45,11 @@ export interface Loaded extends Pick<Joined.Joined, "conversations" | "preferenc
   readonly report: Report
 }
 
-const First = Schema.Record(Schema.String, Schema.Unknown)
+const decodeFirst = Schema.decodeEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
 /** The format of a file, by its first row. */
 const formatOf = Effect.fnUntraced(function*(file: string) {
-  const [first = {}] = yield* Stream.runCollect(Stream.take(Jsonl.rows(file, First), 1))
+  const [first = {}] = yield* Stream.runCollect(Stream.take(Trace.lines(file, decodeFirst), 1))
   const format = formats.find(({ is }) => is(first))
   if (format !== undefined) return format
   const detail = `has the fields ${Object.keys(first).slice(0, 10).join(", ") || "of nothing"}, expected one of: ${
@@ -72,9 +72,7 @@ export const load = Effect.fn("Traces.load")(function*(files: ReadonlyArray<stri
   const rows = yield* Effect.forEach(
     files,
     (file) => Effect.flatMap(formatOf(file), ({ read }) => Stream.runCollect(read(file, options)))
-  ).pipe(
-    Effect.map((rows) => rows.flat())
-  )
+  ).pipe(Effect.map((rows) => rows.flat()))
   const { conversations, cut, preferences, repeated } = Joined.of(rows.flatMap(({ traces }) => traces))
   const secrets: Secrets.Counts = new Map()
   const [redact, repeat] = [Secrets.messages(secrets), Secrets.messages(new Map())]
@@ -119,8 +117,8 @@ export const writePreferences = (file: string, preferences: ReadonlyArray<Joined
     }))
   )
 
-const decode = Schema.decodeEffect(Schema.fromJsonString(OpenAi.ChatConversation))
+const decodeRow = Schema.decodeEffect(Schema.fromJsonString(OpenAi.ChatConversation))
 
 /** Reads conversations from lines in OpenAI's format. Fails with the number of a line that is none. */
 export const rows = (file: string, options?: RowError.Options) =>
-  Jsonl.lines(file, (line) => Effect.flatMap(decode(line), OpenAi.toConversation), options)
+  Jsonl.lines(file, (line) => Effect.flatMap(decodeRow(line), OpenAi.toConversation), options)

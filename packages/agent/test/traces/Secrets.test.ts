@@ -109,4 +109,18 @@ describe("Secrets", () => {
         }
       }
     }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("are not quoted by errors", () =>
+    Effect.gen(function*() {
+      for (const [kind, before, secret, after] of planted(Draw.make(0, "secrets"))) {
+        const text = `${before}${secret}${after}`
+        const file = Recording.file({
+          request: { messages: [{ role: text, content: { text } }] },
+          response: { choices: [] }
+        })
+        const { message } = yield* Effect.flip(Traces.load([file]))
+        assert.include(message, "row 1")
+        assert.notInclude(message, JSON.stringify(secret).slice(1, -1), kind)
+      }
+    }).pipe(Effect.provide(NodeServices.layer)))
 })

@@ -35,7 +35,7 @@ const numbered = (file: string) =>
 
 /**
  * Reads each line with `read`, such as a schema's decoder followed by a conversion that can fail. Its failures become `RowError`s with the
- * number of their line. Otherwise like `rows`.
+ * number of their line, and without its text. Otherwise like `rows`.
  *
  * @example
  * const chats = Jsonl.lines("chats.jsonl", (line) =>
@@ -48,7 +48,8 @@ export const lines = <A, R>(
 ): Stream.Stream<A, RowError.RowError, FileSystem.FileSystem | R> =>
   numbered(file).pipe(
     RowError.decodeRows(
-      (line, row) => Effect.mapError(read(line), (error) => RowError.invalidRow(file, row, error, line)),
+      (line, row) =>
+        Effect.mapError(read(line), ({ message }) => new RowError.RowError({ file, row, detail: message })),
       options
     )
   )
@@ -64,5 +65,12 @@ export const rows = <A, R>(
   file: string,
   schema: Schema.ConstraintDecoder<A, R>,
   options?: RowError.Options
-): Stream.Stream<A, RowError.RowError, FileSystem.FileSystem | R> =>
-  lines(file, Schema.decodeUnknownEffect(Schema.fromJsonString(schema)), options)
+): Stream.Stream<A, RowError.RowError, FileSystem.FileSystem | R> => {
+  const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(schema))
+  return numbered(file).pipe(
+    RowError.decodeRows(
+      (line, row) => Effect.mapError(decode(line), (error) => RowError.invalidRow(file, row, error, line)),
+      options
+    )
+  )
+}

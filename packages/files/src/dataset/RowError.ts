@@ -34,8 +34,8 @@ export interface Options {
   readonly broken?: "fail" | "skip"
 }
 
-/** The error for a row that cannot be read, such as one that does not match the schema. */
-export const invalidRow = (file: string, row: number, error: { readonly message: string }, text: string): RowError =>
+/** The error for a row that does not match the schema. */
+export const invalidRow = (file: string, row: number, error: Schema.SchemaError, text: string): RowError =>
   new RowError({ file, row, detail: error.message, text: text.slice(0, 200) })
 
 /** Maximum number of broken rows to log individually; further ones are only counted. */
