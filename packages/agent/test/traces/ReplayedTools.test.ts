@@ -1,6 +1,6 @@
 import { ReplayedTools } from "@effect-rl/agent/traces"
 import { Message, Rollout, ToolEnv } from "@effect-rl/core"
-import { OpenAi } from "@effect-rl/core/renderers"
+import type { OpenAi } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Talk from "../episode/Talk.ts"
