@@ -4,8 +4,9 @@ import { Sandbox } from "@effect-rl/sandbox"
 /** The environment variable that identifies the programs of a host. */
 export const variable = "EFFECT_RL_SOAK_HOST"
 
+/** With more permits than there are programs at the same time, bubblewrap sets up sandboxes in advance. */
 export const all = [
-  { name: "bubblewrap", layer: Sandbox.Sandbox.layerBubblewrap({ concurrency: 2 }) },
+  { name: "bubblewrap", layer: Sandbox.Sandbox.layerBubblewrap({ concurrency: 6 }) },
   { name: "WASI", layer: Sandbox.Sandbox.layerWasi({ concurrency: 2 }) },
   { name: "unsafeHost", layer: Sandbox.Sandbox.layerUnsafeHost({ concurrency: 2 }) }
 ] as const
