@@ -46,6 +46,9 @@ export const parse = (address: string): Effect.Effect<Address, Reason> => {
     )
 }
 
+/** The most connections to an address at the same time. Further ones are closed, so that a program cannot use up this process's descriptors. */
+const mostConnections = 256
+
 /** Forwards bytes in both directions until either side ends. */
 const carry = (inside: Socket, outside: Socket) => {
   for (const [from, to] of [[inside, outside], [outside, inside]] as const) {
@@ -67,6 +70,7 @@ const listening = (path: string, { host, port }: Address) =>
       { allowHalfOpen: true },
       (inside) => carry(keep(inside), keep(connect({ host, port, allowHalfOpen: true })))
     )
+    server.maxConnections = mostConnections
     server.once(
       "error",
       ({ message }) => resume(Effect.fail(new Provision({ detail: `the socket ${path}: ${message}` })))
