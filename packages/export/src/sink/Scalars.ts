@@ -23,12 +23,24 @@ const scoreOf = (evaluator: string, score: RunRecord.Share | undefined) =>
       [`${evaluator}/score_high`]: score.high
     }
 
+/** The dollars so far, and what the process used, if they are recorded. */
+const costOf = ({ process, spent: { dollars } }: RunRecord.Updated) => ({
+  ...(dollars === undefined ? {} : { "cost/dollars": dollars }),
+  ...(process === undefined
+    ? {}
+    : { "process/memory_bytes": process.memory, "process/processors": process.processors })
+})
+
 /** The numbers that a record reports; undefined if it reports none. */
 export const of = (record: RunRecord.RunRecord): Scalars | undefined => {
   const { at } = record
   switch (record._tag) {
     case "Updated":
-      return { step: record.iteration, at, values: { ...record.metrics, ...rewardOf("reward", record.reward) } }
+      return {
+        step: record.iteration,
+        at,
+        values: { ...record.metrics, ...rewardOf("reward", record.reward), ...costOf(record) }
+      }
     case "Evaluated": {
       const { evaluator, iteration, metrics, reward, score } = record
       return {
