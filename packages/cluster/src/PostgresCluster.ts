@@ -76,6 +76,13 @@ const shared: Partial<ShardingConfig.ShardingConfig["Service"]> = {
   entityTerminationTimeout: "2 seconds"
 }
 
+/**
+ * The database ends a transaction whose process has sent nothing for this many milliseconds. A paused or unreachable process would
+ * otherwise keep rows locked that the next owner of its shards must write. The rows are free before the shards are, which takes at least
+ * `shardLockExpiration` less `shardLockRefreshInterval`.
+ */
+const longestTransactionPause = "5000"
+
 const protocols: ReadonlyArray<string> = ["postgres:", "postgresql:"]
 
 /** The address without its password. */
@@ -104,7 +111,13 @@ const unreachable = (database: string, { reason }: SqlError) => {
 const connect = (url: Redacted.Redacted): Effect.Effect<SqlClient.SqlClient, SqlError, Reactivity.Reactivity | Scope> =>
   Effect.flatMap(
     Effect.promise(() => import("@effect/sql-pg/PgClient")),
-    ({ make }) => make({ url, applicationName: "effect-rl", maxConnections: 10 })
+    ({ make }) =>
+      make({
+        url,
+        applicationName: "effect-rl",
+        maxConnections: 10,
+        startupParameters: { idle_in_transaction_session_timeout: longestTransactionPause }
+      })
   )
 
 /**
@@ -131,10 +144,25 @@ export const database = (options: Options): Layer.Layer<SqlClient.SqlClient, Joi
     })
   ).pipe(Layer.provide(Reactivity.layer))
 
+/** The longest silence of a request, in milliseconds. Its answer is then read from the database, where another runner may have put it. */
+const longestSilence = 10_000
+
+/** Without limits, a request to a runner that is paused or whose machine is cut off would wait forever. */
+const impatient = Layer.effect(
+  NodeHttpClient.Dispatcher,
+  Effect.map(
+    NodeHttpClient.makeDispatcher,
+    (dispatcher) =>
+      dispatcher.compose((dispatch) => (options, handler) =>
+        dispatch({ ...options, headersTimeout: longestSilence, bodyTimeout: longestSilence }, handler)
+      )
+  )
+)
+
 const clientProtocol = ({ secret }: Options) =>
   HttpRunner.layerClientProtocolHttpDefault.pipe(
     SharedSecret.sent(secret),
-    Layer.provide(NodeHttpClient.layerUndici)
+    Layer.provide(Layer.provide(NodeHttpClient.layerUndiciNoDispatcher, impatient))
   )
 
 /** Stores messages and runners in the database. */

@@ -1,5 +1,7 @@
 /** A PostgreSQL server for tests, on machines that have PostgreSQL installed. */
-import { Effect, Ref, Schedule } from "effect"
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { Effect, Redacted, Ref, Schedule } from "effect"
+import { Reactivity } from "effect/reactivity"
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
@@ -82,3 +84,23 @@ export const server = Effect.gen(function*() {
 
 /** The address of a new empty database. */
 export const make = Effect.map(server, ({ url }) => url)
+
+/**
+ * Locks a table against writes while an effect runs. The effect receives an effect that waits until another session wants to write to the
+ * table.
+ */
+export const whileLocked = <A, E, R>(
+  url: string,
+  table: string,
+  effect: (writing: Effect.Effect<unknown, unknown>) => Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function*() {
+    const sql = yield* PgClient.make({ url: Redacted.make(url) })
+    const writing = sql`SELECT 1 FROM pg_locks WHERE relation = ${table}::regclass AND NOT granted`.pipe(
+      Effect.filterOrFail((rows) => rows.length > 0, () => "not yet" as const),
+      Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 1200 })
+    )
+    return yield* sql.withTransaction(
+      Effect.andThen(sql`LOCK TABLE ${sql(table)} IN EXCLUSIVE MODE`, effect(writing))
+    )
+  }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))

@@ -1,7 +1,7 @@
 /** Processes share a PostgreSQL database. Each group comes back exactly once, and a process without the secret is refused. */
 import { ClusterExecutor, JoinError, PostgresCluster } from "@effect-rl/cluster"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Fiber, Layer, Redacted, Stream } from "effect"
 import { Sharding } from "effect/cluster"
 import * as Machines from "./Machines.ts"
 import * as Postgres from "./Postgres.ts"
@@ -62,6 +62,27 @@ describe.skipIf(!Postgres.isHere)("a cluster that shares a PostgreSQL database",
       const { value: here } = yield* Walks.logged(Walks.here(Walks.payloads(results.length)))
       assert.deepStrictEqual(Walks.inOrder(results), Walks.inOrder(here))
     }), isSoak ? 1_200_000 : 300_000)
+
+  it.live("repeats the groups of a runner that is paused in the middle of a transaction", () =>
+    Effect.gen(function*() {
+      const database = yield* Postgres.make
+      const machines = yield* Machines.make(5, { runner: "PostgresRunner", database, processes: 1 })
+      yield* machines.allReady
+      const walks = Walks.payloads(8)
+      const { value: results } = yield* Effect.gen(function*() {
+        const sent = yield* Postgres.whileLocked(database, "cluster_replies", (writing) =>
+          Effect.gen(function*() {
+            const sent = yield* Effect.forkChild(Stream.runCollect(Walks.groups(walks)))
+            yield* writing
+            for (const runner of machines.running) runner.kill("SIGSTOP")
+            return sent
+          }))
+        yield* Machines.start("PostgresRunner", database, machines.folder)
+        return yield* Fiber.join(sent)
+      }).pipe(Effect.provide(executor(database)), Walks.logged)
+      const { value: here } = yield* Walks.logged(Walks.here(walks))
+      assert.deepStrictEqual(Walks.inOrder(results), Walks.inOrder(here))
+    }), 300_000)
 
   it.live("refuses a process with another secret, and requests without it", () =>
     Effect.gen(function*() {
