@@ -14,6 +14,9 @@ import * as RunTables from "./RunTables.ts"
 /** Bytes of a file that are sent in one statement. */
 const partBytes = 8_388_608
 
+/** The most copies that stay in the folder. A copy is needed only until it is loaded; the newest may be loaded again. */
+const mostCopies = 8
+
 const sumOf = (bytes: Uint8Array | string) => createHash("sha256").update(bytes).digest("hex")
 
 /** A file of a checkpoint: its name in the checkpoint's folder, and its checksum. */
@@ -29,6 +32,8 @@ interface Place {
   readonly run: string
   /** The folder of local copies. Each copy's name is the checksum of its files. */
   readonly copies: string
+  /** The copies in the folder; the last was used last. */
+  readonly recent: Set<string>
   /** Limits changes of the copies' folder to one at a time. */
   readonly permit: Semaphore.Semaphore
 }
@@ -83,19 +88,30 @@ const makePartial = ({ copies, fs, join }: Place) =>
     (folder) => Effect.ignore(fs.remove(folder, { recursive: true, force: true }))
   )
 
+/** Notes that a copy is used, and removes the copies that have not been used for longest. */
+const use = Effect.fnUntraced(function*({ fs, recent }: Place, folder: string) {
+  recent.delete(folder)
+  recent.add(folder)
+  for (const old of Array.from(recent).slice(0, -mostCopies)) {
+    recent.delete(old)
+    yield* fs.remove(old, { recursive: true, force: true })
+  }
+  return folder
+})
+
 /** Renames a complete folder to the checksum of its files, unless that copy already exists. */
 const keep = Effect.fnUntraced(function*(place: Place, partial: string, files: ReadonlyArray<File>) {
   const { fs } = place
   const folder = folderOf(place, files)
   if (!(yield* fs.exists(folder))) yield* fs.rename(partial, folder)
-  return folder
+  return yield* use(place, folder)
 })
 
 const fetch = Effect.fnUntraced(
   function*(place: Place, files: ReadonlyArray<File>) {
     const { fs, join } = place
     const folder = folderOf(place, files)
-    if (yield* fs.exists(folder)) return folder
+    if (yield* fs.exists(folder)) return yield* use(place, folder)
     const partial = yield* makePartial(place)
     for (const file of files) yield* fs.writeFile(join(partial, file.name), yield* receive(place, file))
     return yield* keep(place, partial, files)
@@ -124,6 +140,7 @@ const placeOf = Effect.fnUntraced(function*(run: string, copies: string) {
     join,
     run,
     copies,
+    recent: new Set(),
     permit: yield* Semaphore.make(1)
   }
   return place

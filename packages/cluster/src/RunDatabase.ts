@@ -78,6 +78,25 @@ export const open = Effect.fn("RunDatabase.open")(function*(run: string) {
   return (yield* reader)(run)
 })
 
+/**
+ * Whether the run belongs to a program, identified by any text. A run belongs to the first program that claims it. `isContinued` gives it to
+ * this program: another program has started the run, and this one continues its records.
+ *
+ * @example
+ * const isMine = RunDatabase.claim("sums", "sums with 3 iterations")
+ */
+export const claim = Effect.fn("RunDatabase.claim")(function*(run: string, program: string, isContinued = false) {
+  const sql = yield* SqlClient.SqlClient
+  const [owner] = yield* RunTables.of(run)(
+    sql<{ readonly program: string }>`
+      INSERT INTO effect_rl_runs (run, epoch, format, program) VALUES (${run}, 0, ${RecordLines.format}, ${program})
+      ON CONFLICT (run) DO UPDATE SET program =
+        CASE WHEN ${isContinued} THEN EXCLUDED.program ELSE coalesce(effect_rl_runs.program, EXCLUDED.program) END
+      RETURNING program`
+  )
+  return owner?.program === program
+})
+
 const endOf = ({ payload }: RunRecord.RunRecord) => payload === undefined ? 0 : payload.offset + payload.length + 1
 
 const make = Effect.gen(function*() {

@@ -106,7 +106,7 @@ export interface Options {
 
 /**
  * Drives a run on the cluster and waits until it ends. If the run is already being driven with the same program, waits for it instead of
- * starting again. Interruption stops the run after it has saved its progress. If the calling process dies, the run continues. Fails with
+ * starting again; if with another program, waits for its end and then drives the run. Interruption stops the run after it has saved its progress. If the calling process dies, the run continues. Fails with
  * `DriveError` if the run fails or another command stops it.
  *
  * @example
@@ -122,7 +122,7 @@ export const drive = Effect.fn("RunDriver.drive")(function*(
   { id = hashOf(program), interruptTimeout = Duration.infinity }: Options = {}
 ) {
   const clientFor = yield* Run.client
-  const forget = yield* StoredMessages.forget(Run.type)
+  const forget = yield* StoredMessages.forgetRequest(Run.type)
   const answered = clientFor(run).Drive({ id, program }).pipe(
     Effect.retry({ while: Predicate.isTagged("PersistenceError"), schedule: Schedule.spaced("1 second") }),
     Effect.mapError((error) => error._tag === "DriveError" ? error : failed(run)(Cause.fail(error)))
@@ -131,8 +131,9 @@ export const drive = Effect.fn("RunDriver.drive")(function*(
   const stopped = Effect.timeoutOption(Effect.interruptible(Effect.exit(answered)), interruptTimeout)
   return yield* answered.pipe(
     Effect.onInterrupt(() => stopped),
-    // Deleted so that the same command can drive the run again. Other commands that wait for the answer read it first.
-    Effect.ensuring(Effect.andThen(Effect.sleep("1 second"), forget(run))),
+    // Deleted so that the same command can drive the run again. Other commands that wait for the answer read it first. Requests of other
+    // programs, which wait for this one's end, stay.
+    Effect.ensuring(Effect.andThen(Effect.sleep("1 second"), forget({ entityId: run, tag: "Drive", key: id }))),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? new DriveError({ run, error: "Stopped", detail: "another command has stopped it" })

@@ -26,6 +26,10 @@ const migrations = Migrator.fromRecord({
     yield* sql`CREATE TABLE effect_rl_files (
       sum TEXT NOT NULL, part INTEGER NOT NULL, bytes BYTEA NOT NULL, PRIMARY KEY (sum, part)
     )`
+  }),
+  "0002_programs": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`ALTER TABLE effect_rl_runs ADD COLUMN program TEXT`
   })
 })
 

@@ -1,7 +1,7 @@
 /** Processes share a PostgreSQL database. Each group comes back exactly once, and a process without the secret is refused. */
-import { ClusterExecutor, JoinError, PostgresCluster } from "@effect-rl/cluster"
+import { ClusterExecutor, JoinError, PostgresCluster, RunDriver } from "@effect-rl/cluster"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Redacted, Stream } from "effect"
+import { Effect, Fiber, Layer, Redacted, type Schema, Stream } from "effect"
 import { Sharding } from "effect/cluster"
 import * as Machines from "./Machines.ts"
 import * as Postgres from "./Postgres.ts"
@@ -83,6 +83,29 @@ describe.skipIf(!Postgres.isHere)("a cluster that shares a PostgreSQL database",
       const { value: here } = yield* Walks.logged(Walks.here(walks))
       assert.deepStrictEqual(Walks.inOrder(results), Walks.inOrder(here))
     }), 300_000)
+
+  it.live(
+    "drives a run with another program after the program that it is driven with has ended",
+    () =>
+      Effect.gen(function*() {
+        const database = yield* Postgres.make
+        const driven: Array<Schema.Json> = []
+        const worker = RunDriver.worker((program) =>
+          Effect.andThen(Effect.sync(() => driven.push(program)), Effect.sleep("2 seconds"))
+        )
+        yield* Effect.gen(function*() {
+          const first = yield* Effect.forkChild(RunDriver.drive("run", "one"))
+          yield* Walks.until(() => driven.length > 0)
+          const second = yield* Effect.forkChild(RunDriver.drive("run", "two"))
+          yield* Effect.all([Fiber.join(first), Fiber.join(second)])
+          yield* RunDriver.drive("run", "one")
+        }).pipe(Effect.provide(
+          Layer.provideMerge(worker, runner(database, Redacted.value(secret), yield* Postgres.freePort))
+        ))
+        assert.deepStrictEqual(driven, ["one", "two", "one"])
+      }),
+    120_000
+  )
 
   it.live("refuses a process with another secret, and requests without it", () =>
     Effect.gen(function*() {

@@ -57,9 +57,9 @@ describe.skipIf(!Postgres.isHere)("a run in a database", () => {
         Effect.provide(writer(run)),
         Effect.provide(PostgresCluster.database({ database: Redacted.make(url), secret }))
       )
-    }), 60_000)
+    }), 300_000)
 
-  layer(Layer.merge(database, NodeServices.layer), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  layer(Layer.merge(database, NodeServices.layer), { timeout: "300 seconds", excludeTestServices: true })((it) => {
     it.effect.each(StoreContract.rules)("%s", ([, rule]) => {
       const run = randomUUID()
       return rule({ withStore: withStore(run), open: RunDatabase.open(run) })
@@ -93,6 +93,37 @@ describe.skipIf(!Postgres.isHere)("a run in a database", () => {
         }).pipe(Effect.provide(writer(run)))
         const { read: records } = yield* RunDatabase.open(run)
         assert.deepStrictEqual((yield* Stream.runCollect(records)).map(({ _tag }) => _tag), ["Opened", "Opened"])
+      }))
+
+    it.effect("belongs to the program that claims it first, until another program continues its records", () =>
+      Effect.gen(function*() {
+        const run = randomUUID()
+        assert.isTrue(yield* RunDatabase.claim(run, "one"))
+        assert.isFalse(yield* RunDatabase.claim(run, "two"))
+        yield* withStore(run)(({ append }) => append(Records.opened()))
+        assert.isTrue(yield* RunDatabase.claim(run, "one"))
+        assert.isTrue(yield* RunDatabase.claim(run, "two", true))
+        assert.isFalse(yield* RunDatabase.claim(run, "one"))
+      }))
+
+    it.effect("keeps copies of the eight checkpoints that this machine has used last", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const run = randomUUID()
+        const [own, copies] = [yield* folder, yield* folder]
+        const saved = yield* Effect.gen(function*() {
+          const { save } = yield* CheckpointDatabase.make(own, "engine")
+          return yield* Effect.forEach(
+            Array.from({ length: 10 }, (_, index) => `of-${index}`),
+            (name) => save("m-1", "sampler_weights", name, written(name))
+          )
+        }).pipe(Effect.provide(writer(run)))
+        const { find } = yield* CheckpointDatabase.open(run, copies)
+        const texts = yield* Effect.forEach(saved, ({ path }) => Effect.flatMap(find(path), read))
+        assert.deepStrictEqual(texts, Array.from({ length: 10 }, (_, index) => `of-${index}`))
+        for (const folder of [own, copies]) assert.lengthOf(yield* fs.readDirectory(folder), 8)
+        const [first] = saved
+        assert.strictEqual(yield* read(yield* find(first?.path ?? "")), "of-0")
       }))
 
     it.effect("is copied into a directory; copying it again continues, and copying another run there fails", () =>

@@ -19,6 +19,27 @@ export class NotDurable extends Schema.TaggedError<NotDurable>()("NotDurable", {
   }
 }
 
+/** The database has a run with this name of another program, of which the folder has no copy. */
+export class RunTaken extends Schema.TaggedError<RunTaken>()("RunTaken", {
+  run: Schema.String,
+  command: Schema.NullOr(Schema.String)
+}) {
+  override get message() {
+    const command = this.command === null ? "a command with other settings" : this.command
+    return `the database already has a run "${this.run}", started by ${command}: give another last part of --log-path`
+  }
+}
+
+/** The command that started a run. */
+const commandOf = ({ read }: RunStore.RunReader) =>
+  Effect.map(
+    Stream.runHead(read),
+    Option.match({
+      onNone: () => null,
+      onSome: (record) => record._tag === "Opened" ? record.launch?.command ?? null : null
+    })
+  )
+
 /** Copies a record's checkpoints into the folder in which other commands look for them. */
 const copyCheckpoints = Effect.fnUntraced(function*(
   record: RunRecord.RunRecord,
@@ -66,9 +87,15 @@ export const stream = ({ checkpoints, folder, interruptTimeout, run, sent }: Opt
     const path = yield* Path.Path
     const original = yield* RunDatabase.open(run)
     const stored = yield* CheckpointDatabase.open(run, path.join(checkpoints, ".copies"))
+    const id = RecipeDriver.idOf(sent)
+    const place = { at: yield* copiedTo(folder), end: Infinity }
+    const isContinued = place.at >= 0
+    if (!isContinued && !(yield* RunDatabase.claim(run, id))) {
+      return yield* new RunTaken({ run, command: yield* commandOf(original) })
+    }
     // Fails if this folder cannot follow the run, before the run is started.
     const records = yield* RunDirectory.copy(folder, original)
-    const place = { at: yield* copiedTo(folder), end: Infinity }
+    if (isContinued) yield* RunDatabase.claim(run, id, isContinued)
     // An earlier command may have been stopped between a record and its checkpoints.
     yield* original.read.pipe(
       Stream.takeWhile(({ sequence }) => sequence <= place.at),
@@ -87,7 +114,7 @@ export const stream = ({ checkpoints, folder, interruptTimeout, run, sent }: Opt
     )
     const driving = yield* Effect.forkScoped(
       RunDriver.drive(run, yield* Effect.orDie(RecipeDriver.encode(sent)), {
-        id: RecipeDriver.idOf(sent),
+        id,
         interruptTimeout
       })
     )

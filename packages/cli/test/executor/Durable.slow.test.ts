@@ -90,15 +90,19 @@ describe.skipIf(!Postgres.isHere)("a durable run", { concurrent: false }, () => 
         const { out: _, ...here } = yield* train([])
         const database = yield* Postgres.make
         const [folder, other] = [yield* CommandLine.runFolder, yield* CommandLine.runFolder]
-        const start = (folder: string) =>
-          launch(["train", recipe, "--workers", "1", "--log-path", folder, "--executor", database, "--durable"], {
-            env
-          })
+        const start = (folder: string, ...settings: ReadonlyArray<string>) =>
+          launch(
+            ["train", recipe, "--workers", "1", "--log-path", folder, "--executor", database, "--durable", ...settings],
+            { env }
+          )
         const both = yield* Effect.forkChild(Effect.all([start(folder), start(other)], { concurrency: 2 }))
         yield* Walks.until(() => existsSync(join(folder, "lock")) && existsSync(join(other, "lock")))
         const refused = yield* start(folder)
         assert.notStrictEqual(refused.code, 0)
         assert.include(refused.out + refused.errors, "run directory")
+        const taken = yield* start(yield* CommandLine.runFolder, "--learning-rate", "0.01")
+        assert.notStrictEqual(taken.code, 0)
+        assert.include(taken.out + taken.errors, "the database already has a run \"run\"")
         const { printed } = yield* worker(database)
         for (const { code, errors, out } of yield* Fiber.join(both)) assert.strictEqual(code, 0, out + errors)
         assert.deepStrictEqual(outcome(folder), here)
