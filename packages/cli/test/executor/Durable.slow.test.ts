@@ -39,7 +39,7 @@ describe.skipIf(!Postgres.isHere)("a durable run", { concurrent: false }, () => 
         const [other] = workers.filter((worker) => worker !== driver)
         assert.include(other?.printed() ?? "", "driving run, taken over")
       }),
-    300_000
+    600_000
   )
 
   // A paused worker keeps its shards for ten seconds.
@@ -59,7 +59,7 @@ describe.skipIf(!Postgres.isHere)("a durable run", { concurrent: false }, () => 
         const { out: __, ...whole } = yield* Fiber.join(running)
         assert.deepStrictEqual(whole, here)
       }),
-    300_000
+    600_000
   )
 
   it.live("is saved and stopped by Ctrl-C, and resumed by the same command", () =>
@@ -81,7 +81,7 @@ describe.skipIf(!Postgres.isHere)("a durable run", { concurrent: false }, () => 
       assert.strictEqual(ended.code, 0, ended.out + ended.errors)
       assert.includeMembers([...checkpointsIn(checkpoints)], [...copied])
       assert.deepStrictEqual(outcome(folder), here)
-    }), 300_000)
+    }), 600_000)
 
   it.live(
     "is not disturbed by a second command in its folder, and is followed by one in another folder",
@@ -109,6 +109,6 @@ describe.skipIf(!Postgres.isHere)("a durable run", { concurrent: false }, () => 
         assert.deepStrictEqual(outcome(other), here)
         assert.lengthOf(printed().split("\n").filter((line) => line.includes("driving run")), 1)
       }),
-    300_000
+    600_000
   )
 })
