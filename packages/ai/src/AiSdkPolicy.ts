@@ -157,7 +157,7 @@ const warningsOf = (
     details: "the policy decides how it samples"
   })),
   ...(isStrictLeft
-    ? [{ type: "unsupported" as const, feature: "strict", details: "no grammar holds the calls of the policy" }]
+    ? [{ type: "unsupported" as const, feature: "strict", details: "no grammar can constrain the calls of the policy" }]
     : [])
 ]
 

@@ -195,7 +195,7 @@ describe("a policy as an AI SDK language model", () => {
         Promise.resolve(held.doGenerate({ prompt: question, tools: strict }))
       )
       assert.deepStrictEqual(warnings, [
-        { type: "unsupported", feature: "strict", details: "no grammar holds the calls of the policy" }
+        { type: "unsupported", feature: "strict", details: "no grammar can constrain the calls of the policy" }
       ])
       const bare = yield* AiSdkPolicy.toLanguageModel(policy(), { key: "app" })
       for (const more of [{ tools }, { responseFormat: { type: "json" as const } }]) {

@@ -25,7 +25,7 @@ export const usualModel = Effect.fnUntraced(function*(recipe: NamedRecipe) {
 export const flag = Flag.String("recipe").pipe(
   Flag.withMetavar("name"),
   Flag.withDescription(
-    "A recipe, or a module of your own such as ./my-recipe.ts, whose model is meant, with the renderer that the recipe gives it"
+    "A recipe, or a module of your own such as ./my-recipe.ts, whose model and renderer are used"
   ),
   Flag.optional
 )

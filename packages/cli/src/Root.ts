@@ -57,17 +57,17 @@ const verb = <Name extends string, I, E, R, LE = never, LR = never>(
 const verbs = {
   train: verb(
     "Train and measure",
-    "Train a model on a recipe's task, or go on with a run",
+    "Train a model on a recipe's task, or resume a run",
     (args) => import("./train/TrainCommand.ts").then(({ make }) => make(args))
   ),
   sweep: verb(
     "Train and measure",
-    "Train a recipe with every combination of some values, and rank them by held-out scores",
+    "Train a recipe with every combination of given values, and rank the runs by held-out scores",
     (args) => import("./sweep/SweepCommand.ts").then(({ make }) => make(args))
   ),
   play: verb(
     "Train and measure",
-    "Be the policy of a recipe's task yourself, at the terminal",
+    "Play the policy of a recipe's task yourself, at the terminal",
     (args) => import("./play/PlayCommand.ts").then(({ make }) => make(args))
   ),
   eval: verb(
@@ -87,7 +87,7 @@ const verbs = {
   ),
   serve: verb(
     "Talk and serve",
-    "Serve the Tinker API from this machine, to every client of it",
+    "Serve the Tinker API from this machine",
     () => import("./serve/ServeCommand.ts").then(({ serve }) => Effect.succeed(serve))
   ),
   worker: verb(
@@ -122,11 +122,11 @@ const verbs = {
   ),
   regrade: verb(
     "Look at runs",
-    "Say what another rule of credit would have trained on",
+    "Show what another rule of credit would have trained on",
     () => import("./regrade/RegradeCommand.ts").then(({ regrade }) => Effect.succeed(regrade))
   ),
   export: verb(
-    "Keep and pass on",
+    "Save and share",
     "Write a run as one page, or in the format of another tool",
     () => import("./export/ExportCommand.ts").then(({ exportRun }) => Effect.succeed(exportRun))
   ),
@@ -136,7 +136,7 @@ const verbs = {
     () => import("./import/ImportCommand.ts").then(({ importTraces }) => Effect.succeed(importTraces))
   ),
   merge: verb(
-    "Keep and pass on",
+    "Save and share",
     "Write a trained adapter and its model as one folder that other tools load",
     () => import("./merge/MergeCommand.ts").then(({ merge }) => Effect.succeed(merge))
   ),
@@ -146,7 +146,7 @@ const verbs = {
     () => import("./audit/AuditCommand.ts").then(({ auditRun }) => Effect.succeed(auditRun))
   ),
   checkpoints: verb(
-    "Keep and pass on",
+    "Save and share",
     "List, download, publish and delete checkpoints, of a run or on a service",
     () => import("./checkpoints/CheckpointsCommand.ts").then(({ checkpoints }) => Effect.succeed(checkpoints))
   ),

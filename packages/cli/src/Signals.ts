@@ -37,7 +37,7 @@ const onSignal = (signal: SignalMeaning.Signal, at: number, interrupt: () => voi
       return interrupt()
     }
     case "end at once": {
-      process.stderr.write("ended at once: what was not saved yet is lost\n")
+      process.stderr.write("ended at once: anything not saved yet is lost\n")
       process.exit(codes[signal])
     }
   }

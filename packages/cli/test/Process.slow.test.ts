@@ -30,7 +30,7 @@ describe("the process", () => {
       "an ES module in a CommonJS project",
       "task.ts",
       "import { Recipe } from \"@effect-rl/recipes\"\nexport default Recipe\n",
-      "its package.json says that it is CommonJS, and it is an ES module: run \"npm pkg set type=module\" there, or let"
+      "its package.json says that it is CommonJS, but it is an ES module: run \"npm pkg set type=module\" there, or rename"
     ],
     ["a module of CommonJS, which exports no recipe", "task.js", "module.exports = 1\n", "it has no default export"],
     [
@@ -76,7 +76,7 @@ describe("the process", () => {
       const hint = `what is saved is kept in ${folder}: run the same command again to go on from there`
       assert.match(
         interrupted.out,
-        /\nstopping: what is under way is finished and saved, for 1m 30s at most[^]*\nsaved after/
+        /\nstopping: work in progress is finished and saved, for 1m 30s at most[^]*\nsaved after/
       )
       assert.include(interrupted.out, hint)
       const checkpoints = readFileSync(`${folder}/checkpoints.jsonl`, "utf8").trimEnd().split("\n")
@@ -107,7 +107,7 @@ describe("the process", () => {
         { when: "Ctrl-C again ends at once", act: "SIGINT", untilEnded: true }
       ]
       const { code, errors } = yield* launch(args, { acts })
-      assert.deepStrictEqual([code, errors], [130, "ended at once: what was not saved yet is lost\n"])
+      assert.deepStrictEqual([code, errors], [130, "ended at once: anything not saved yet is lost\n"])
     }))
 
   it.live("continues after a Ctrl-C that ends one piece of its work, and ends at the next", () =>

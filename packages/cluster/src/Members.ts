@@ -16,7 +16,9 @@ export const logged = Layer.effectDiscard(Effect.suspend(() => {
   const look = Effect.flatMap(runners, (now) => {
     if (now === last) return Effect.void
     last = now
-    return now === "" ? Effect.logWarning("no worker is there: groups wait for one") : Effect.logInfo(`workers: ${now}`)
+    return now === ""
+      ? Effect.logWarning("no worker has joined: groups wait for one")
+      : Effect.logInfo(`workers: ${now}`)
   })
   return Effect.forkScoped(Effect.repeat(Effect.ignore(look), Schedule.spaced("1 second")))
 }))

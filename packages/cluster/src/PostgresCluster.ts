@@ -96,7 +96,7 @@ const addressOf = ({ database }: Options) => {
   const text = Redacted.value(database)
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url !== undefined && protocols.includes(url.protocol)) return Effect.succeed(shown(url))
-  const detail = url === undefined ? "it is no address" : `it begins with ${url.protocol}//`
+  const detail = url === undefined ? "it is not an address" : `it begins with ${url.protocol}//`
   return Effect.fail(new JoinError({ database: "the cluster's database", reason: new InvalidAddress({ detail }) }))
 }
 

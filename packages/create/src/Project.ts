@@ -75,6 +75,6 @@ export const install = Effect.fn("Project.install")(function*(folder: string) {
       stderr: "inherit"
     })
   )
-  const detail = `npm install ended with ${code}: mend what it says, and run it again in the folder`
+  const detail = `npm install ended with ${code}: fix the problem that it reports, and run it again in the folder`
   if (code !== 0) return yield* new ProjectError({ folder, detail })
 })

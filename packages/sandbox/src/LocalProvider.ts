@@ -47,7 +47,7 @@ export const make: Effect.Effect<Sandbox["Service"], SandboxError, Scope.Scope> 
     provider: "local",
     operation: "probe",
     reason: new Unavailable({
-      detail: `no provider holds on this machine: ${lacking.join("; ")}. Code of a model does not run without one`
+      detail: `no sandbox works on this machine: ${lacking.join("; ")}. Code of a model does not run without one`
     })
   })
 })

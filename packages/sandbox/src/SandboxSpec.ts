@@ -63,7 +63,7 @@ function* limitProblems(limits: SandboxLimits.Resolved): Generator<Reason> {
   for (const field of ["wallMillis", "cpuMillis", "memory", "processes", "output", "disk"] as const) {
     const value = limits[field]
     if (!Number.isSafeInteger(value) || value < SandboxLimits.least[field]) {
-      yield denied(`limits.${field}`, value, `a whole number from ${SandboxLimits.least[field]} on`)
+      yield denied(`limits.${field}`, value, `a whole number of at least ${SandboxLimits.least[field]}`)
     }
   }
 }

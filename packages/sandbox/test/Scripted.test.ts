@@ -91,7 +91,7 @@ describe("a scripted sandbox", () => {
     Effect.gen(function*() {
       assert.strictEqual(
         yield* refusal({ limits: { memory: -1 } }),
-        "scripted: open: limits.memory is -1, expected a whole number from 33554432 on"
+        "scripted: open: limits.memory is -1, expected a whole number of at least 33554432"
       )
       assert.strictEqual(
         yield* refusal({ files: SandboxFiles.make({ "../x": "" }) }),

@@ -48,21 +48,20 @@ const conversations: ReadonlyArray<Kind> = ["chat completions", "responses"]
 const openAi: ReadonlyArray<Kind> = ["chat completions", "completions", "responses"]
 const all: ReadonlyArray<Kind> = [...openAi, "messages"]
 
-const notStored =
-  "there are no conversations to name: give previous_response_id, or send the whole conversation as input"
-const keptPrompts = "a backend keeps the prompts that it likes"
-const byGrammar = "a grammar holds the answer, where no tools are sent"
-const byCallGrammar = "a grammar holds calls, where the renderer's calls are JSON"
-const noBias = "no sampler here takes a bias"
+const notStored = "no conversations are stored: give previous_response_id, or send the whole conversation as input"
+const keptPrompts = "backends choose which prompts to cache"
+const byGrammar = "a grammar constrains the answer if no tools are sent"
+const byCallGrammar = "a grammar constrains calls if the renderer writes them as JSON"
+const noBias = "no backend here supports biases"
 const noTools = "this server runs no tools: give your own as functions"
 const noModeration = "no answer is moderated"
 
 export const rows: ReadonlyArray<Row> = [
-  ...noEffect(openAi, "a name changes no answer", { user: [] }),
-  ...noEffect(conversations, "a name changes no answer", { safety_identifier: [] }),
-  ...noEffect(["chat completions", "messages"], "a name changes no answer", { metadata: [] }),
-  ...noEffect(messages, "a name changes no answer", { user_profile_id: [], workspace_id: [], inference_geo: [] }),
-  ...noEffect(conversations, "what was answered is kept for a while in any case; nothing can be fetched later", {
+  ...noEffect(openAi, "names do not affect answers", { user: [] }),
+  ...noEffect(conversations, "names do not affect answers", { safety_identifier: [] }),
+  ...noEffect(["chat completions", "messages"], "names do not affect answers", { metadata: [] }),
+  ...noEffect(messages, "names do not affect answers", { user_profile_id: [], workspace_id: [], inference_geo: [] }),
+  ...noEffect(conversations, "answers are kept for a while in any case, and cannot be fetched later", {
     store: []
   }),
   ...noEffect(conversations, keptPrompts, {
@@ -83,15 +82,15 @@ export const rows: ReadonlyArray<Row> = [
     "messages[].content[].cache_control": [],
     "messages[].content[].content[].cache_control": []
   }),
-  ...noEffect(all, "there is one speed", { service_tier: [] }),
-  ...noEffect(messages, "there is one speed", { speed: [] }),
+  ...noEffect(all, "there is only one speed", { service_tier: [] }),
+  ...noEffect(messages, "there is only one speed", { speed: [] }),
   ...noEffect(chat, "every token is sampled", { prediction: [] }),
-  ...noEffect(messages, "the input of a call comes as soon as it is whole", { "tools[].eager_input_streaming": [] }),
+  ...noEffect(messages, "the input of a call is sent once it is complete", { "tools[].eager_input_streaming": [] }),
   ...noEffect(["responses", "messages"], "the conversation is read as it is sent", { context_management: [] }),
   ...noEffect(messages, "no answer is diagnosed", { diagnostics: [] }),
   ...noEffect(responses, "this server runs no tools", { max_tool_calls: [] }),
-  ...noEffect(responses, "a name changes no answer", { client_metadata: [] }),
-  ...noEffect(responses, "reasoning comes as it was sampled", {
+  ...noEffect(responses, "names do not affect answers", { client_metadata: [] }),
+  ...noEffect(responses, "reasoning is returned as it was sampled", {
     "reasoning.summary": [],
     "reasoning.generate_summary": [],
     "input[].encrypted_content": []
@@ -110,18 +109,18 @@ export const rows: ReadonlyArray<Row> = [
   ),
   ...given(
     ["responses", "messages"],
-    "ids of the prompt (`prompt_token_ids`) and of the reply (`token_ids`), whole answers alone",
+    "ids of the prompt (`prompt_token_ids`) and of the reply (`token_ids`), in whole answers only",
     { return_token_ids: [] }
   ),
   ...given(completions, "one text, a list of texts, ids, or a list of lists of ids", { prompt: [] }),
   ...given(completions, "the prompt before the reply, with `logprobs` for its tokens; in a stream in one chunk", {
     echo: []
   }),
-  ...given(completions, "0 with `echo` scores the prompt alone", { max_tokens: [] }),
+  ...given(completions, "0 with `echo` scores only the prompt", { max_tokens: [] }),
   ...given(chat, "for the sampled tokens, with `top_logprobs` beside them", { logprobs: [] }),
   ...given(
     responses,
-    "functions, custom tools, which take a text, and namespaces of both; a grammar is shown to the model, and not given otherwise",
+    "functions, custom tools, which take a text, and namespaces of both; a grammar is shown to the model but not enforced",
     { tools: [] }
   ),
   ...given(responses, "`message.output_text.logprobs`; `reasoning.encrypted_content` has no effect", { include: [] }),
@@ -140,12 +139,12 @@ export const rows: ReadonlyArray<Row> = [
   }),
   ...given(
     messages,
-    "threads are kept for a while; one that is not is refused, so that clients send the whole conversation",
+    "threads are kept for a while; a thread that is no longer kept is refused, so that clients send the whole conversation",
     { thread: [] }
   ),
   ...given(
     responses,
-    "responses and their items are kept for a while; one that is not is refused: send the whole conversation as input",
+    "responses and their items are kept for a while; a reference to one that is no longer kept is refused: send the whole conversation as input",
     { previous_response_id: [] }
   ),
   ...given(["chat completions", "messages"], "messages of the role `system` anywhere", { messages: [] }),
@@ -157,7 +156,7 @@ export const rows: ReadonlyArray<Row> = [
   ...held(["responses", "messages"], byCallGrammar, { "tools[].strict": [] }),
   ...held(
     all.filter((kind) => kind !== "completions"),
-    "a call that is forced is held by a grammar, where the renderer's calls are JSON; `auto` and `none` are given",
+    "a grammar constrains a forced call if the renderer writes calls as JSON; `auto` and `none` are given",
     { tool_choice: [] }
   ),
 
@@ -169,8 +168,8 @@ export const rows: ReadonlyArray<Row> = [
     min_p: [0]
   }),
   ...notGiven(completions, "every reply is shown", { best_of: [1] }),
-  ...notGiven(messages, "`max_tokens` alone bounds a reply", { "thinking.budget_tokens": [] }),
-  ...notGiven(messages, "reasoning comes as it was sampled", { "thinking.display": ["summarized", "full"] }),
+  ...notGiven(messages, "only `max_tokens` bounds a reply", { "thinking.budget_tokens": [] }),
+  ...notGiven(messages, "reasoning is returned as it was sampled", { "thinking.display": ["summarized", "full"] }),
   ...notGiven(chat, "put it into the messages", { verbosity: ["medium"] }),
   ...notGiven(responses, "put it into the input", { "text.verbosity": ["medium"] }),
   ...notGiven(chat, "answers are text", { audio: [], modalities: [["text"]] }),
@@ -188,7 +187,7 @@ export const rows: ReadonlyArray<Row> = [
   }),
 
   ...refused(chat, "give tools and tool_choice", { function_call: [], functions: [] }),
-  ...refused(completions, "no model here fills in", { suffix: [""] }),
+  ...refused(completions, "no model here fills in text before a suffix", { suffix: [""] }),
   ...refused(responses, notStored, { conversation: [] }),
   ...refused(responses, "no prompt is stored", { prompt: [] }),
   ...refused(responses, "no response is made in the background", { background: [false] })

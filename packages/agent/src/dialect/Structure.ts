@@ -69,7 +69,7 @@ const heldFormat = Effect.fnUntraced(function*(
   const { messages, tools } = conversation.asked
   if (!isObject(schema)) return Result.fail("its schema is no JSON")
   const problem = SchemaLimits.problem(schema)
-  if (problem !== undefined) return Result.fail(`its schema has a part that is not held: ${problem}`)
+  if (problem !== undefined) return Result.fail(`its schema has a part that no grammar can enforce: ${problem}`)
   const held = yield* HeldResponse.value(model.success, messages, schema)
   return Result.isSuccess(held) && tools.length > 0
     ? Result.fail("a grammar leaves no way to call a tool: send no tools with it")
@@ -167,5 +167,5 @@ export const grammar = Effect.fnUntraced(function*(conversation: Conversation, w
 export const inputGrammar = (notes: Notes, field: string) =>
   notes.notGiven(
     field,
-    `${field} has the type "grammar", expected "text": no call is held to a grammar of its client here`
+    `${field} has the type "grammar", expected "text": no call is constrained by a client's grammar here`
   )

@@ -68,11 +68,11 @@ for (const [name, dialect] of Object.entries(Service.dialects)) {
         const { post } = yield* Service.make({ hasGrammars: true, sample })
         const beginning = key === "responses" ? "input" : "messages"
         const refused = [
-          [asking[key]({ type: "string", minLength: 2 }), "minLength is 2, which no grammar holds"],
+          [asking[key]({ type: "string", minLength: 2 }), "minLength is 2, which no grammar can enforce"],
           [{ ...asked, tools }, "a grammar leaves no way to call a tool"],
           [
             { ...asked, [beginning]: [{ role: "user", content: "Hi" }, { role: "assistant", content: "So" }] },
-            "a grammar begins with its reply"
+            "a reply that a grammar constrains cannot be prefilled"
           ]
         ] as const
         for (const [more, because] of refused) {
@@ -93,7 +93,7 @@ for (const [name, dialect] of Object.entries(Service.dialects)) {
         const { post } = yield* Service.make({ base: "Qwen/Qwen3.5-4B", hasGrammars: true, sample })
         const response = yield* post(dialect.path, body(asked))
         assert.strictEqual(response.status, 422)
-        assert.include(dialect.message(response.body), "reads what a reply begins with as reasoning")
+        assert.include(dialect.message(response.body), "treats the beginning of a reply as reasoning")
       }))
 
     it.effect("is refused with the name of its field", () =>
@@ -197,7 +197,7 @@ for (const [name, dialect] of Object.entries(Service.dialects)) {
             { tools: [dialect.tool("add", long, { strict: true })] },
             "add: properties.answer.minLength is 2"
           ],
-          ["Qwen/Qwen3.5-4B", { tools, tool_choice: choices[key].any }, "in a form that no grammar holds"]
+          ["Qwen/Qwen3.5-4B", { tools, tool_choice: choices[key].any }, "in a form that no grammar can enforce"]
         ] as const
         for (const [base, more, because] of refused) {
           const { post } = yield* Service.make({ base, hasGrammars: true, sample })

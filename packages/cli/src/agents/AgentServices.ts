@@ -13,8 +13,8 @@ export type Services = AgentGateway.AgentGateway | Launcher.Launcher
 /** This machine has no sandbox for the agent, and `--unsafe-host` was not given. */
 export class NoLauncher extends Schema.TaggedError<NoLauncher>()("NoLauncher", { detail: Schema.String }) {
   override get message() {
-    return `the agent cannot run in a sandbox: ${this.detail}. --unsafe-host starts it as a program of this machine, where it may do ` +
-      "whatever you may, as may its model where it runs commands"
+    return `the agent cannot run in a sandbox: ${this.detail}. --unsafe-host starts it as a program of this machine, where it, and ` +
+      "any command that its model has it run, may do whatever you may"
   }
 }
 
@@ -41,7 +41,7 @@ const warned = Layer.effect(
   Effect.gen(function*() {
     const launcher = yield* Launcher.Launcher
     const warning = yield* Effect.cached(
-      Effect.logWarning("--unsafe-host: the agent runs on this machine, with everything that you may do")
+      Effect.logWarning("--unsafe-host: the agent runs on this machine, with all of your permissions")
     )
     return Launcher.Launcher.of({
       ...launcher,

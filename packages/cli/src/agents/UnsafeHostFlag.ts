@@ -3,7 +3,7 @@ import * as Flag from "effect/cli/Flag"
 
 export const flag = Flag.Boolean("unsafe-host").pipe(
   Flag.withDescription(
-    "Start agents outside of a sandbox, with everything that you may do on this machine: so may what a model has them run"
+    "Start agents outside of a sandbox: they, and any command that a model has them run, have all of your permissions"
   ),
   Flag.withDefault(false)
 )

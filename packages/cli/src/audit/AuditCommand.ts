@@ -33,7 +33,7 @@ const flags = {
   run: Argument.String("run").pipe(Argument.withDescription("Folder of the run")),
   quarantine: Flag.String("quarantine").pipe(
     Flag.withMetavar("file"),
-    Flag.withDescription("Write the suspected rollouts there, with what was found, as JSON lines"),
+    Flag.withDescription("File to write the suspected rollouts to, with the findings, as JSON lines"),
     Flag.optional
   ),
   json: Flag.Boolean("json").pipe(

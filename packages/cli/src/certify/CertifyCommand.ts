@@ -39,7 +39,7 @@ const flags = {
   server: RunFlags.flags.server.pipe(Flag.withDescription("What kind of server it is (default: detected)")),
   badge: Flag.String("badge").pipe(
     Flag.withMetavar("file"),
-    Flag.withDescription("SVG to write that says how many checks passed"),
+    Flag.withDescription("SVG file to write with the number of checks that passed"),
     Flag.optional
   ),
   json: RunFlags.flags.json

@@ -29,7 +29,7 @@ const list = Command.make(
       Argument.optional
     ),
     limit: Flag.Int("limit").pipe(
-      Flag.filter((limit) => limit >= 0, () => "a whole number from 0 on"),
+      Flag.filter((limit) => limit >= 0, () => "a whole number of at least 0"),
       Flag.withMetavar("number"),
       Flag.withDescription("Most checkpoints to list of every run together; 0 lists all (default: 20)"),
       Flag.withDefault(20)
@@ -106,7 +106,7 @@ const ttl = Command.make(
       const until = Option.match(time, { onNone: () => "kept", onSome: (time) => `kept for ${Duration.format(time)}` })
       yield* Listing.done(until, path)
     }).pipe(Effect.provide(outputOf(flags)))
-).pipe(Command.withDescription("Say how long the service keeps a checkpoint"))
+).pipe(Command.withDescription("Set how long the service keeps a checkpoint"))
 
 const download = Command.make(
   "download",
@@ -115,7 +115,7 @@ const download = Command.make(
     output: Flag.String("output").pipe(
       Flag.withAlias("o"),
       Flag.withMetavar("folder"),
-      Flag.withDescription("Where the checkpoint's own folder is made (default: the current folder)"),
+      Flag.withDescription("Folder in which the checkpoint's own folder is created (default: the current folder)"),
       Flag.withDefault(".")
     ),
     force: Flag.Boolean("force").pipe(
@@ -134,7 +134,7 @@ const download = Command.make(
 export const checkpoints = Command.make("checkpoints").pipe(
   Command.withSubcommands([list, publish, unpublish, download, remove, ttl]),
   Command.withExamples([
-    { command: "effect-rl checkpoints list runs/arithmetic-0", description: "Those of a run" },
-    { command: "effect-rl checkpoints download tinker://run/weights/000010", description: "One of a service" }
+    { command: "effect-rl checkpoints list runs/arithmetic-0", description: "The checkpoints of a run" },
+    { command: "effect-rl checkpoints download tinker://run/weights/000010", description: "A checkpoint of a service" }
   ])
 )

@@ -62,12 +62,12 @@ const time = (name: string, description: string) =>
 export const flags = {
   run: Flag.String("run").pipe(
     Flag.withMetavar("folder"),
-    Flag.withDescription("Folder of the run that the checkpoints are of, in place of a service"),
+    Flag.withDescription("Folder of the run to which the checkpoints belong, in place of a service"),
     Flag.optional
   ),
   runId: Flag.String("run-id").pipe(
     Flag.withMetavar("id"),
-    Flag.withDescription("Delete the checkpoints of this run on the service, in place of those that are named"),
+    Flag.withDescription("Delete the checkpoints of this run on the service, in place of named ones"),
     Flag.optional
   ),
   type: Flag.Literals("type", ["weights", "sampler_weights", "external_weights"]).pipe(
@@ -103,7 +103,7 @@ const check = ({ after, before, paths, run, runId, type }: Options) => {
     return refuse("--run-id", "given with paths or --run", "--run-id alone, which deletes the checkpoints of that run")
   }
   return !isNamed && (Option.isSome(type) || Option.isSome(before) || Option.isSome(after))
-    ? refuse("--run-id", "absent", "--run-id, among whose checkpoints --type, --before and --after choose")
+    ? refuse("--run-id", "absent", "--run-id, whose checkpoints --type, --before and --after filter")
     : undefined
 }
 
@@ -127,7 +127,7 @@ const agrees = Effect.fnUntraced(function*(paths: ReadonlyArray<string>, shown: 
   const output = yield* Output
   const { canPrompt } = yield* TerminalCapabilities
   if (json || !canPrompt) {
-    return yield* refuse("--yes", "absent", "--yes, as nobody can be asked here and what is deleted does not come back")
+    return yield* refuse("--yes", "absent", "--yes, because nobody can be asked here and a deletion cannot be undone")
   }
   yield* output.lines(shown)
   const message = `Delete ${Listing.checkpoints(paths.length)} for good?`

@@ -71,7 +71,7 @@ export const remove = Effect.fnUntraced(function*(run: string, address: string) 
     )
   }
   if (record === records.at(-1)) {
-    return yield* refused(`"${address}"`, "another than the newest, from which the run goes on")
+    return yield* refused(`"${address}"`, "a checkpoint other than the newest, from which the run would resume")
   }
   for (const path of [record.statePath, record.samplerPath]) {
     if (path === null) continue

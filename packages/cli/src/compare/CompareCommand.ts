@@ -18,7 +18,7 @@ import * as CompareText from "./CompareText.ts"
 const side = (name: string) =>
   Argument.String(name).pipe(
     Argument.withDescription(
-      "Folder of a run, or of a sweep over seeds; several, with commas between, are seeds of one configuration"
+      "Folder of a run, or of a sweep over seeds; several folders, separated by commas, are seeds of one configuration"
     )
   )
 
@@ -27,7 +27,7 @@ const flags = {
   right: side("right"),
   at: Flag.Literals("at", ["iteration", "tokens", "time"]).pipe(
     Flag.withDescription(
-      "Compare the newest evaluations up to which all runs have this in common; default: the newest of each run"
+      "Compare the newest evaluations at which all runs are equal in this; default: the newest of each run"
     ),
     Flag.optional
   ),

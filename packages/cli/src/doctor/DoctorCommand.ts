@@ -77,7 +77,7 @@ export const doctor = Command.make(
   Help.withSections(SubjectFlags.sections),
   Command.withExamples([
     { command: "effect-rl doctor", description: "The engine of this process" },
-    { command: "effect-rl doctor --recipe ./my-recipe.ts", description: "What a recipe of one's own trains" },
+    { command: "effect-rl doctor --recipe ./my-recipe.ts", description: "The model of your own recipe" },
     { command: "effect-rl doctor --backend tinker --model Qwen/Qwen3-8B", description: "A model of a service" }
   ])
 )

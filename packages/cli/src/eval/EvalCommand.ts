@@ -18,7 +18,7 @@ import * as EvalRun from "./EvalRun.ts"
 import * as SubjectFlags from "./SubjectFlags.ts"
 
 const whole = (name: string, least: number) =>
-  Flag.Int(name).pipe(Flag.filter((value) => value >= least, () => `a whole number from ${least} on`))
+  Flag.Int(name).pipe(Flag.filter((value) => value >= least, () => `a whole number of at least ${least}`))
 
 const names = (all: ReadonlyArray<{ readonly name: string }>) => all.map(({ name }) => name).join(", ")
 
@@ -39,7 +39,9 @@ const flags = {
   ),
   k: whole("k", 1).pipe(
     Flag.withMetavar("number"),
-    Flag.withDescription("Answers to each question of a benchmark; from 2 on pass@k is measured too (default: 1)"),
+    Flag.withDescription(
+      "Answers to each question of a benchmark; with at least 2, pass@k is measured too (default: 1)"
+    ),
     Flag.optional
   ),
   data: Flag.String("data").pipe(
@@ -49,11 +51,11 @@ const flags = {
   ),
   maxTokens: whole("max-tokens", 1).pipe(
     Flag.withMetavar("number"),
-    Flag.withDescription("Most tokens of an answer to a benchmark (default: 1024)"),
+    Flag.withDescription("Largest number of tokens in an answer to a benchmark (default: 1024)"),
     Flag.withDefault(1024)
   ),
   temperature: Flag.Finite("temperature").pipe(
-    Flag.filter((value) => value >= 0, () => "a number from 0 on"),
+    Flag.filter((value) => value >= 0, () => "a number of at least 0"),
     Flag.withDescription("Temperature of answers to a benchmark; 0 takes the most likely token (default: 0.6)"),
     Flag.withDefault(0.6)
   ),
@@ -92,7 +94,7 @@ const evaluate = (settings: ReturnType<typeof SettingFlags.of>) =>
   ).pipe(
     Help.withSections(SubjectFlags.sections),
     Command.withExamples([
-      { command: "effect-rl eval ./my-recipe.ts", description: "The held-out problems of a recipe of one's own" },
+      { command: "effect-rl eval ./my-recipe.ts", description: "The held-out problems of your own recipe" },
       { command: "effect-rl eval gsm8k --limit 50 --k 4", description: "Fifty questions, four answers to each" },
       {
         command: "effect-rl eval arithmetic --checkpoint runs/arithmetic-0@10",

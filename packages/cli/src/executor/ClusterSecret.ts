@@ -9,7 +9,7 @@ const variable = "EFFECT_RL_CLUSTER_SECRET"
 /** The environment variable for the cluster's secret is not set. */
 export class NoSecret extends Schema.TaggedError<NoSecret>()("NoSecret", {}) {
   override get message() {
-    return `${variable} is not set: give the run and each of its workers the same text that no stranger knows`
+    return `${variable} is not set: set it to the same secret text for the run and each of its workers`
   }
 }
 

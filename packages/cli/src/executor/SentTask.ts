@@ -36,7 +36,7 @@ export class UnknownRecipe extends Schema.TaggedError<UnknownRecipe>()("UnknownR
 /** The worker's copy of a recipe's module differs from the run's. */
 export class OtherModule extends Schema.TaggedError<OtherModule>()("OtherModule", { file: Schema.String }) {
   override get message() {
-    return `${this.file} is not the same at the worker: copy the run's to it and start the worker again`
+    return `${this.file} differs on the worker: copy the run's file there and start the worker again`
   }
 }
 

@@ -49,7 +49,7 @@ const unseen = (before: ReadonlyArray<string>, lines: ReadonlyArray<string>): Re
   return changed > 0 ? ["…", ...lines.slice(changed)] : lines
 }
 
-const hint = "Answer in one line; end a line with \\ to go on in the next. Ctrl-D leaves."
+const hint = "Answer in one line; end a line with \\ to continue on the next. Ctrl-D quits."
 
 /** A person's policy, and each member's conversation up to the last answer. */
 export interface Person {

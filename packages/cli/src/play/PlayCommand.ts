@@ -15,13 +15,13 @@ import * as PlayRun from "./PlayRun.ts"
 
 const flags = {
   problem: Flag.Int("problem").pipe(
-    Flag.filter((value) => value >= 0, () => "a whole number from 0 on"),
+    Flag.filter((value) => value >= 0, () => "a whole number of at least 0"),
     Flag.withMetavar("number"),
     Flag.withDescription("Which problem, counted from 0 in the order of training (default: 0)"),
     Flag.withDefault(0)
   ),
   episodes: Flag.Int("episodes").pipe(
-    Flag.filter((value) => value >= 1, () => "a whole number from 1 on"),
+    Flag.filter((value) => value >= 1, () => "a whole number of at least 1"),
     Flag.withMetavar("number"),
     Flag.withDescription("How many problems, one after the other (default: 1)"),
     Flag.withDefault(1)
@@ -62,7 +62,7 @@ export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
     ]),
     Command.withExamples([
       { command: "effect-rl play guess-number --episodes 3", description: "Three games" },
-      { command: "effect-rl play ./my-recipe.ts", description: "A task of one's own" }
+      { command: "effect-rl play ./my-recipe.ts", description: "Your own task" }
     ])
   )
 })

@@ -150,6 +150,6 @@ export const regrade = Command.make(
   },
   {
     command: "effect-rl regrade runs/arithmetic-0 --recipe ./my-recipe.ts",
-    description: "Under a credit of one's own, as its recipe has it"
+    description: "Under your own credit, as the recipe defines it"
   }
 ]))

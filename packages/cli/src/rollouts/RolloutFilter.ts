@@ -7,7 +7,9 @@ import * as RolloutId from "./RolloutId.ts"
 
 export const flags = {
   iteration: Flag.Int("iteration").pipe(
-    Flag.withDescription("Only rollouts of this iteration, counted from 1; of an evaluator, after so many iterations"),
+    Flag.withDescription(
+      "Only rollouts of this iteration, counted from 1; with an evaluator, of its evaluation after this many iterations"
+    ),
     Flag.optional
   ),
   evaluator: Flag.String("evaluator").pipe(
@@ -20,10 +22,10 @@ export const flags = {
     Flag.withDescription("Only rollouts that ended for this reason"),
     Flag.optional
   ),
-  minReward: Flag.Finite("min-reward").pipe(Flag.withDescription("Only rewards from this on"), Flag.optional),
-  maxReward: Flag.Finite("max-reward").pipe(Flag.withDescription("Only rewards up to this"), Flag.optional),
+  minReward: Flag.Finite("min-reward").pipe(Flag.withDescription("Only rewards of at least this"), Flag.optional),
+  maxReward: Flag.Finite("max-reward").pipe(Flag.withDescription("Only rewards of at most this"), Flag.optional),
   limit: Flag.Int("limit").pipe(
-    Flag.filter((limit) => limit > 0, () => "a whole number from 1 on"),
+    Flag.filter((limit) => limit > 0, () => "a whole number of at least 1"),
     Flag.withDescription("How many of the newest rollouts are listed (default: 20)"),
     Flag.withDefault(20)
   )

@@ -25,14 +25,14 @@ import * as Talker from "./Talker.ts"
 /** The input that clears the conversation. */
 const resetWord = "/reset"
 
-const hint = `${resetWord} begins anew, Ctrl-C ends an answer, Ctrl-D leaves`
+const hint = `${resetWord} starts a new conversation, Ctrl-C ends an answer, Ctrl-D quits`
 
 const flags = {
   ...SampleFlags.flags,
   messages: Flag.String("messages").pipe(
     Flag.withMetavar("file"),
     Flag.withDescription(
-      "Conversation to go on with: {\"messages\": [...], \"tools\": [...]}, as OpenAI's clients send it"
+      "Conversation to continue: {\"messages\": [...], \"tools\": [...]}, as OpenAI's clients send it"
     ),
     Flag.optional
   ),
@@ -102,7 +102,7 @@ export const chat = Command.make(
     { command: "effect-rl chat --checkpoint runs/arithmetic-0@10", description: "A run after its tenth iteration" },
     {
       command: "effect-rl chat --recipe ./my-recipe.ts --checkpoint runs/my-recipe-0",
-      description: "A run of a recipe of one's own, prompted by its renderer"
+      description: "A run of your own recipe, prompted by its renderer"
     },
     { command: "effect-rl chat --backend tinker --model Qwen/Qwen3-8B", description: "A model of a service" }
   ])

@@ -5,7 +5,7 @@ import * as NamedRecipe from "../NamedRecipe.ts"
 
 const whole = (name: string, least: number) =>
   Flag.Int(name).pipe(
-    Flag.filter((value) => value >= least, () => `a whole number from ${least} on`),
+    Flag.filter((value) => value >= least, () => `a whole number of at least ${least}`),
     Flag.withMetavar("number")
   )
 
@@ -13,11 +13,11 @@ export const flags = {
   ...SubjectFlags.flags,
   recipe: NamedRecipe.flag,
   maxTokens: whole("max-tokens", 1).pipe(
-    Flag.withDescription("Most tokens of an answer (default: 256)"),
+    Flag.withDescription("Largest number of tokens in an answer (default: 256)"),
     Flag.withDefault(256)
   ),
   temperature: Flag.Finite("temperature").pipe(
-    Flag.filter((value) => value >= 0, () => "a number from 0 on"),
+    Flag.filter((value) => value >= 0, () => "a number of at least 0"),
     Flag.withDescription("0 takes the most likely token (default: 1)"),
     Flag.withDefault(1)
   ),

@@ -63,7 +63,7 @@ const parseDuration = Schema.decodeOption(Schema.DurationFromString)
 const flags = {
   backend: Flag.Literals("backend", ["engine", "torch"]).pipe(
     Flag.withDescription(
-      "What samples and trains: engine does in this process, torch on a GPU of this machine (default: engine)"
+      "Backend that samples and trains: engine in this process, torch on a GPU of this machine (default: engine)"
     ),
     Flag.withDefault("engine")
   ),
@@ -76,13 +76,13 @@ const flags = {
   host: Flag.String("host").pipe(
     Flag.withMetavar("address"),
     Flag.withDescription(
-      `Address to listen on; others than this machine's own need ${keysVariable} (default: 127.0.0.1)`
+      `Address to listen on; one that other machines can reach needs ${keysVariable} (default: 127.0.0.1)`
     ),
     Flag.withDefault("127.0.0.1")
   ),
   checkpoints: Flag.String("checkpoints").pipe(
     Flag.withMetavar("folder"),
-    Flag.withDescription("Folder that checkpoints lie under (default: runs/checkpoints)"),
+    Flag.withDescription("Folder of the checkpoints (default: runs/checkpoints)"),
     Flag.withDefault("runs/checkpoints")
   ),
   served: ServedCheckpoints.flag,
@@ -120,7 +120,7 @@ const flags = {
   ),
   maxBody: Flag.Int("max-body").pipe(
     Flag.withMetavar("MiB"),
-    Flag.withDescription("Largest request, before and after it is unpacked (default: 64)"),
+    Flag.withDescription("Largest request, before and after decompression (default: 64)"),
     atLeastOne,
     Flag.withDefault(64)
   ),
@@ -129,11 +129,15 @@ const flags = {
     Flag.withDefault(false)
   ),
   strict: Flag.Boolean("strict").pipe(
-    Flag.withDescription("Refuse what the hosted service refuses, so that what runs here runs there"),
+    Flag.withDescription(
+      "Refuse requests that the hosted service refuses, so that clients that work here work there too"
+    ),
     Flag.withDefault(false)
   ),
   lenient: Flag.Boolean("lenient").pipe(
-    Flag.withDescription("Answer chat clients without what no sampler here can give, with a warning in the answer"),
+    Flag.withDescription(
+      "Leave out what chat clients ask for and no sampler here can give, with a warning in the answer"
+    ),
     Flag.withDefault(false)
   )
 }

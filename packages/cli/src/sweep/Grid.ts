@@ -19,7 +19,7 @@ const named = (setting: string, value: string) => `${setting}=${encodeURICompone
 const values = Effect.fnUntraced(function*(setting: string, text: string) {
   const values = text.split(",").map((value) => value.trim())
   if (values.length < 2 || values.includes("") || new Set(values).size < values.length) {
-    return yield* refuse(`--over ${setting}`, text, "two or more different values with commas between")
+    return yield* refuse(`--over ${setting}`, text, "two or more different values, separated by commas")
   }
   return values
 })

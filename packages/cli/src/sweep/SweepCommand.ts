@@ -29,7 +29,7 @@ import * as Leaderboard from "./Leaderboard.ts"
 const over = Flag.KeyValuePair("over").pipe(
   Flag.withMetavar("setting=value,value"),
   Flag.withDescription(
-    "Values of a setting by its name in configuration files; of several settings, every combination is trained"
+    "Values of a setting, by its name in configuration files; given several times, every combination is trained"
   )
 )
 
@@ -63,7 +63,7 @@ const report = Effect.fnUntraced(function*(places: ReadonlyArray<Leaderboard.Tra
   const [first, second] = boards[0]?.places ?? []
   yield* output.lines(
     first === undefined || second === undefined
-      ? ["", "no evaluator measured held-out problems, so that there is nothing to rank"]
+      ? ["", "no evaluator measured held-out problems, so there is nothing to rank"]
       : ["", `compare the best two:  ${command} compare ${second.folder} ${first.folder}`]
   )
 })

@@ -46,7 +46,7 @@ const isRecipe = (value: unknown): value is Recipe.Recipe<unknown, Services> =>
   isConfigurable(value) && !isPipeline(value)
 
 const commonJs =
-  "its package.json says that it is CommonJS, and it is an ES module: run \"npm pkg set type=module\" there, or let its name end in .mts or .mjs"
+  "its package.json says that it is CommonJS, but it is an ES module: run \"npm pkg set type=module\" there, or rename it so that it ends in .mts or .mjs"
 
 /**
  * The source line of a TypeScript syntax error, taken from its stack because the message lacks it. Node does not report the line for

@@ -18,7 +18,7 @@ import * as TrainRun from "./TrainRun.ts"
 /** A stage ended without the checkpoint from which the next stage starts. */
 export class StageNotSaved extends Schema.TaggedError<StageNotSaved>()("StageNotSaved", { folder: Schema.String }) {
   override get message() {
-    return `${this.folder} ended without a checkpoint to sample from, with which the next stage begins`
+    return `${this.folder} ended without a sampler checkpoint, from which the next stage would start`
   }
 }
 

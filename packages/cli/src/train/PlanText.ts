@@ -42,7 +42,7 @@ const furtherLines = ({ batches, groups }: Plan.Plan) => {
   return batches === 1
     ? []
     : [
-      `  counts further batches: an iteration samples up to ${most} problems, until enough have something to learn from`
+      `  counts further batches: an iteration samples up to ${most} problems, until enough groups have different rewards`
     ]
 }
 

@@ -64,7 +64,7 @@ const tell = Effect.fnUntraced(function*(
       return isCap(record.reason)
         ? yield* output.lines([
           output.style.warn(
-            `stopped after ${Quantity.iterations(record.iteration)}: going on could exceed ` +
+            `stopped after ${Quantity.iterations(record.iteration)}: continuing could exceed ` +
               `--${record.reason.replaceAll("_", "-")}`
           )
         ])

@@ -38,8 +38,8 @@ export const flags = {
   executor: ExecutorFlag.flag,
   durable: Flag.Boolean("durable").pipe(
     Flag.withDescription(
-      "Keep the run in the database of --executor and let a worker drive it, in whose place another goes on where it is lost; the " +
-        "run's folder is a copy"
+      "Keep the run in the database of --executor and let a worker drive it; another worker takes over if that one is lost, and " +
+        "the run's folder is a copy"
     ),
     Flag.withDefault(false)
   ),
@@ -60,7 +60,7 @@ export const flags = {
   unsafeHost: UnsafeHostFlag.flag,
   logPath: Flag.String("log-path").pipe(
     Flag.withMetavar("folder"),
-    Flag.withDescription("Folder of the run, resumed where it exists (default: runs/<recipe>-<seed>)"),
+    Flag.withDescription("Folder of the run, resumed if it exists (default: runs/<recipe>-<seed>)"),
     Flag.optional
   ),
   plan: Flag.Boolean("plan").pipe(
@@ -80,7 +80,7 @@ export const flags = {
     Flag.optional
   ),
   seeds: Flag.Int("seeds").pipe(
-    Flag.filter((count) => count >= 2, () => "a whole number from 2 on"),
+    Flag.filter((count) => count >= 2, () => "a whole number of at least 2"),
     Flag.withMetavar("number"),
     Flag.withDescription(
       "Train this many runs, one after the other, with --seed and the seeds after it, and compare them"

@@ -15,7 +15,7 @@ export type Given = Option.Option<Readonly<Record<string, string>>>
 export const flag = Flag.KeyValuePair("sink").pipe(
   Flag.withMetavar("tool=place"),
   Flag.withDescription(
-    "Send the run to another tool while it goes on: the name of a format of `export` with a folder, a file or an address, such as " +
+    "Send the run to another tool while it runs: the name of a format of `export` with a folder, a file or an address, such as " +
       "tensorboard=FOLDER or mlflow=ADDRESS; may be given several times"
   ),
   Flag.optional

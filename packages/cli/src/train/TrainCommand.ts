@@ -87,11 +87,11 @@ export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
     Command.withExamples([
       { command: "effect-rl train arithmetic --iterations 5", description: "A recipe with another length" },
       { command: "effect-rl train gsm8k --plan", description: "What a run would take, without running it" },
-      { command: "effect-rl train ./my-recipe.ts --view", description: "A recipe of one's own, with its page" },
+      { command: "effect-rl train ./my-recipe.ts --view", description: "Your own recipe, with its page" },
       {
         command:
           "effect-rl train --agent \"node my-agent.js {task}\" --folder my-agent --tasks tasks.jsonl --score ./score.js",
-        description: "An agent of one's own"
+        description: "Your own agent"
       }
     ])
   )

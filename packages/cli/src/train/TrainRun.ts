@@ -266,7 +266,7 @@ const train = Effect.fnUntraced(function*<E, R>(
     Effect.onInterrupt(() => Effect.ignore(hintOf(folder))),
     Effect.tapError((error) => Effect.ignore(hintOf(folder, error))),
     announcingInterrupt(
-      `stopping: what is under way is finished and saved, for ${longest} at most; Ctrl-C again ends at once`
+      `stopping: work in progress is finished and saved, for ${longest} at most; Ctrl-C again ends at once`
     )
   )
   yield* report(`${recipe}, ${task.model.name}`, folder, task.model)
@@ -275,7 +275,7 @@ const train = Effect.fnUntraced(function*<E, R>(
 /** `--executor` cannot be combined with `--backend torch`: each worker would load a copy of the model. */
 export class NotOnWorkers extends Schema.TaggedError<NotOnWorkers>()("NotOnWorkers", {}) {
   override get message() {
-    return "--executor is not for --backend torch, of whose model each worker would load a copy: leave one of the two away"
+    return "--executor cannot be used with --backend torch, because each worker would load a copy of its model: leave out one of the two"
   }
 }
 

@@ -17,9 +17,9 @@ import * as ValidateRun from "./ValidateRun.ts"
 
 const flags = {
   limit: Flag.Int("limit").pipe(
-    Flag.filter((value) => value >= 1, () => "a whole number from 1 on"),
+    Flag.filter((value) => value >= 1, () => "a whole number of at least 1"),
     Flag.withMetavar("number"),
-    Flag.withDescription("Only this many problems to train on, beside those that are held out (default: all)"),
+    Flag.withDescription("Only this many training problems, besides the held-out ones (default: all)"),
     Flag.optional
   ),
   json: Flag.Boolean("json").pipe(
@@ -76,7 +76,7 @@ export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
       { command: "effect-rl validate code_rl", description: "The made-up programs, in a sandbox" },
       {
         command: "effect-rl validate ./my-recipe.ts --limit 20",
-        description: "Twenty problems of a recipe of one's own"
+        description: "Twenty problems of your own recipe"
       }
     ])
   )

@@ -20,7 +20,7 @@ export class InvalidProblems extends Schema.TaggedError<InvalidProblems>()("Inva
   problems: Schema.Int
 }) {
   override get message() {
-    return `${this.recipe}: ${this.invalid} of ${this.problems} problems do not tell a right answer from none`
+    return `${this.recipe}: ${this.invalid} of ${this.problems} problems do not distinguish a right answer from an empty one`
   }
 }
 

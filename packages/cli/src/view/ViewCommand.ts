@@ -19,7 +19,7 @@ const flags = {
   host: Flag.String("host").pipe(
     Flag.withMetavar("address"),
     Flag.withDescription(
-      "Address to listen on; browsers need the token that is printed unless it is the default (default: 127.0.0.1)"
+      "Address to listen on; unless it is the default, browsers need the printed token (default: 127.0.0.1)"
     ),
     Flag.withDefault(PageServer.loopback)
   ),

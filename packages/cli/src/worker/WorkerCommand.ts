@@ -53,7 +53,7 @@ const flags = {
   ),
   health: Flag.Literals("health", ["ping", "k8s"]).pipe(
     Flag.withDescription(
-      "How lost workers are noticed: they answer no request, or Kubernetes says that their pod is not ready (default: ping)"
+      "How lost workers are detected: they answer no request, or Kubernetes says that their pod is not ready (default: ping)"
     ),
     Flag.withDefault("ping")
   ),

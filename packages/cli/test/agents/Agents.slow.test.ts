@@ -48,7 +48,7 @@ describe("an agent program", () => {
         const named = ["--agent", agent("{task}"), "--tasks", tasks, ...scored]
         const trained = yield* CommandLine.run("train", ...named, ...small, "--iterations", "1", "--log-path", run)
         assert.strictEqual(trained.exit._tag, "Success", text(trained))
-        assert.match(text(trained), /the agent runs on this machine, with everything that you may do/)
+        assert.match(text(trained), /the agent runs on this machine, with all of your permissions/)
         assert.match(text(trained), /held_out after 0 iterations: .* of 1 correct/)
         assert.match(text(trained), /held_out after 1 iteration: .* of 1 correct/)
         const measured = yield* CommandLine.run("eval", ...named, "--checkpoint", run)

@@ -45,7 +45,7 @@ describe("effect-rl checkpoints", () => {
       assert.strictEqual(again?.["state"], "gone")
       const { errors, exit } = yield* run("checkpoints", "delete", newest, "--yes", "--run", folder)
       assert.isTrue(Exit.isFailure(exit))
-      assert.include(errors.at(-1), "expected another than the newest, from which the run goes on")
+      assert.include(errors.at(-1), "expected a checkpoint other than the newest, from which the run would resume")
     }))
 
   it.effect("lists a service's checkpoints without a state, and does not delete them as files of the run", () =>
@@ -209,13 +209,13 @@ describe("effect-rl checkpoints", () => {
     [
       "a filter of no run",
       ["tinker://run/weights/1", "--type", "weights"],
-      "--run-id is absent, expected --run-id, among whose checkpoints --type"
+      "--run-id is absent, expected --run-id, whose checkpoints --type"
     ],
     ["what is no time", ["--run-id", "run", "--before", "soon"], "a time of UTC, such as 2026-01-31"],
     [
       "to delete without asking",
       ["tinker://run/weights/1"],
-      "--yes is absent, expected --yes, as nobody can be asked here"
+      "--yes is absent, expected --yes, because nobody can be asked here"
     ]
   ]
 

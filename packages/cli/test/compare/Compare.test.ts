@@ -156,6 +156,6 @@ describe("effect-rl compare", () => {
       yield* run(...short, "--iterations", "1", "--log-path", folder)
       const { errors, exit } = yield* run("compare", folder, folder)
       assert.isTrue(Exit.isFailure(exit))
-      assert.include(errors.at(-1), "no evaluator measured both")
+      assert.include(errors.at(-1), "no evaluator has measured both")
     }))
 })

@@ -55,7 +55,7 @@ describe("a process that cannot join", () => {
       })
       assert.deepStrictEqual([code, errors], [
         1,
-        "error: EFFECT_RL_CLUSTER_SECRET is not set: give the run and each of its workers the same text that no stranger knows\n"
+        "error: EFFECT_RL_CLUSTER_SECRET is not set: set it to the same secret text for the run and each of its workers\n"
       ])
     }))
 

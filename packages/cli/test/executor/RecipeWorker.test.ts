@@ -101,7 +101,7 @@ describe("a worker", () => {
       "a module that was edited",
       job({ recipe: own, code: "0" }),
       "OtherModule",
-      "is not the same at the worker: copy the run's to it"
+      "differs on the worker: copy the run's file there"
     ],
     [
       "another version of effect-rl",

@@ -28,7 +28,7 @@ describe("the configurations of a sweep", () => {
     Effect.gen(function*() {
       const refusal = (over: Readonly<Record<string, string>>, given = {}) =>
         Effect.map(Effect.flip(Grid.of(over, given)), ({ message }) => message)
-      const expected = "two or more different values with commas between"
+      const expected = "two or more different values, separated by commas"
       assert.strictEqual(yield* refusal({ loss: "ppo" }), `--over loss is ppo, expected ${expected}`)
       assert.strictEqual(yield* refusal({ loss: "ppo,ppo" }), `--over loss is ppo,ppo, expected ${expected}`)
       assert.include(yield* refusal({ loss: "ppo,cispo" }, { loss: "dro" }), "left out where loss is given as well")

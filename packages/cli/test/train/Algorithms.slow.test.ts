@@ -114,7 +114,7 @@ const refused: ReadonlyArray<readonly [flags: string, message: string]> = [
   ["--max-steps-off-policy 3", "--max-steps-off-policy is 3, expected no value: the pace synchronous does not have"],
   [
     "--kl-reference tinker://run/sampler_weights/final",
-    "--kl-reference is tinker://run/sampler_weights/final, expected left out where there is no KL penalty"
+    "--kl-reference is tinker://run/sampler_weights/final, expected left out if there is no KL penalty"
   ],
   ["--kl-reference sums", "--kl-reference sums: neither the folder of a run, such as runs/arithmetic-0"]
 ]

@@ -76,7 +76,7 @@ describe("effect-rl train rlhf", () => {
     Effect.gen(function*() {
       const { errors, exit } = yield* run(...brief, "--group-size", "1")
       assert.isTrue(Exit.isFailure(exit))
-      assert.include(errors.join("\n"), "--group-size is 1, expected a whole number from 2 on")
+      assert.include(errors.join("\n"), "--group-size is 1, expected a whole number of at least 2")
     }))
 })
 

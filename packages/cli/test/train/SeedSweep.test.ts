@@ -49,7 +49,7 @@ describe("effect-rl train --seeds", () => {
     Effect.gen(function*() {
       const { errors, exit } = yield* run(...short, "--seeds", "1")
       assert.isTrue(Exit.isFailure(exit))
-      assert.include(errors.join("\n"), "a whole number from 2 on")
+      assert.include(errors.join("\n"), "a whole number of at least 2")
     }))
 })
 

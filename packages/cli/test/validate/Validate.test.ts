@@ -40,7 +40,7 @@ describe("effect-rl validate", () => {
         "  problem 0: reward 1",
         "  problem 1: reward 1"
       ])
-      assert.include(errors.join("\n"), "generous: 2 of 2 problems do not tell a right answer from none")
+      assert.include(errors.join("\n"), "generous: 2 of 2 problems do not distinguish a right answer from an empty one")
     }))
 
   it.effect("fails if a right reference answer earns less than 1", () =>
@@ -52,7 +52,7 @@ describe("effect-rl validate", () => {
         "  problem 0: reward 0.9",
         "training: 0 of 1 problems right with an empty answer"
       ])
-      assert.include(errors.join("\n"), "faint: 1 of 1 problems do not tell a right answer from none")
+      assert.include(errors.join("\n"), "faint: 1 of 1 problems do not distinguish a right answer from an empty one")
     }))
 
   it.effect("writes a record for each problem and answer", () =>

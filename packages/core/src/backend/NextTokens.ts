@@ -27,7 +27,7 @@ const checkTargets = (data: ReadonlyArray<WeightedTokens>) => {
     if (t < 0) continue
     const detail =
       `data[${d}].inputs.targetTokens[${t}] is ${targetTokens[t]}, expected ${tokensT[t + 1]}, the token after` +
-      " its position: weights that can only be sampled from score no other"
+      " its position: without a training client, only the next tokens can be scored"
     return new TinkerError({ operation: "computeLogprobs", reason: new Rejected({ detail }) })
   }
   return Effect.void

@@ -50,7 +50,7 @@ const chooseName = (
   if (chatTemplate !== undefined) {
     return Effect.succeed(TemplateFamily.rendererOf(chatTemplate.source) ?? JinjaRenderer.name)
   }
-  const detail = "its renderer is not known, and its tokenizer comes with no chat template; pass renderer, one of: "
+  const detail = "its renderer is unknown and its tokenizer has no chat template; pass renderer, one of: "
   return Effect.fail(new ChatModelError({ model: name, detail: detail + Renderers.names.join(", ") }))
 }
 

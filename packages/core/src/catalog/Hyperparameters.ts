@@ -45,7 +45,7 @@ export const getLr = Effect.fnUntraced(function*(
   const fail = (detail: string) => new ModelRegistry.ModelRegistryError({ model: found.name, detail })
   if (optimizer === "dimuon") {
     return yield* fail(
-      "no learning rate is published for DiMuon: those known were found with AdamW; choose one yourself"
+      "no learning rate is published for DiMuon, and the known ones are for AdamW; choose one yourself"
     )
   }
   const rate = loraRate(found)

@@ -62,12 +62,12 @@ const readsCalls = (model: Model, messages: Messages, { argumentsKey, close, ope
 const obstacle = ({ capabilities: { sampling = [] }, name }: Model, messages: Messages): string | undefined => {
   if (!sampling.includes("grammar")) return `the backend has no grammars for ${name}`
   return messages.at(-1)?.role === "assistant"
-    ? "a grammar begins with its reply: send no beginning of it"
+    ? "a reply that a grammar constrains cannot be prefilled: leave out its beginning"
     : undefined
 }
 
 const reasons = ({ renderer: { name } }: Model) =>
-  `the renderer ${name} reads what a reply begins with as reasoning: ask for none`
+  `the renderer ${name} treats the beginning of a reply as reasoning: turn reasoning off`
 
 /** The grammar of responses that are one value of the schema. Fails with the reason if there is none. */
 export const value = Effect.fnUntraced(function*(
@@ -81,7 +81,7 @@ export const value = Effect.fnUntraced(function*(
   const problem = Grammar.problem(jsonSchema)
   return problem === undefined
     ? Result.succeed({ jsonSchema })
-    : Result.fail(`its schema has a part that is not held: ${problem}`)
+    : Result.fail(`its schema has a part that no grammar can enforce: ${problem}`)
 })
 
 /** The grammar of responses whose tool calls satisfy the constraints. Fails with the reason if there is none. */
@@ -93,13 +93,13 @@ export const calls = Effect.fnUntraced(function*(
   const { calls: form, name } = model.renderer
   const because = obstacle(model, messages)
   if (because !== undefined) return Result.fail(because)
-  if (form === undefined) return Result.fail(`the renderer ${name} writes calls in a form that no grammar holds`)
+  if (form === undefined) return Result.fail(`the renderer ${name} writes calls in a form that no grammar can enforce`)
   if (!asked.isForced && form.marks.length === 0) {
     return Result.fail(`calls of the renderer ${name} begin like other text: force a call, or send no strict tool`)
   }
   if (!(yield* readsCalls(model, messages, form))) return Result.fail(reasons(model))
   return Result.mapError(
     CallForm.grammar(form, asked),
-    (problem) => `a tool has a part that is not held: ${problem}`
+    (problem) => `a tool has a part that no grammar can enforce: ${problem}`
   )
 })

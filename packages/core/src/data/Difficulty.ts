@@ -111,7 +111,7 @@ export const sample: {
         const wrong = ranked.find(({ weight }) => !(Number.isFinite(weight) && weight >= 0))
         if (wrong !== undefined) {
           const field = `${weight.name}: weight of "${wrong.group.key}"`
-          return yield* new InvalidOption({ field, found: String(wrong.weight), expected: "a number from 0 on" })
+          return yield* new InvalidOption({ field, found: String(wrong.weight), expected: "a number of at least 0" })
         }
         return ranked.toSorted(byRank).slice(0, groupsPerBatch).map(({ group }) => group)
       })

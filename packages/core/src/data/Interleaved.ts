@@ -168,7 +168,7 @@ export function make<E, R>(sources: ReadonlyArray<Source<E, R>>, options: Option
   return Effect.gen(function*() {
     const { groupsPerBatch } = options
     if (sources.length === 0) return yield* fail("sources", "empty", "at least one")
-    if (!isCount(groupsPerBatch)) return yield* fail("groupsPerBatch", groupsPerBatch, "a whole number from 1 on")
+    if (!isCount(groupsPerBatch)) return yield* fail("groupsPerBatch", groupsPerBatch, "a whole number of at least 1")
     yield* checkNames(sources)
     const pools = yield* Effect.forEach(sources, measure)
     const length = options.batches ?? naturalLength(pools, groupsPerBatch)

@@ -7,32 +7,37 @@ import * as Setting from "../settings/Setting.ts"
 export const LimitSettings = Schema.Struct({
   /** Policy calls. */
   maxTurns: Setting.int({ least: 1, help: "Policy calls", identity: true }),
-  /** Tokens of a prompt, which is the whole conversation so far, and what is sampled after it. */
+  /** Limit on the tokens of a prompt, which contains the whole conversation so far, and of the response after it. */
   maxTrajectoryTokens: Setting.int({
     least: 1,
     unit: "tokens",
-    help: "Tokens of a prompt, which is the whole conversation so far, and what is sampled after it",
+    help: "Limit on the tokens of a prompt, which contains the whole conversation so far, and of the response after it",
     identity: true
   }),
-  /** Sampled tokens of all turns together. */
+  /** Limit on the tokens sampled in all turns together. */
   maxSampledTokens: Setting.int({
     least: 1,
     unit: "tokens",
-    help: "Sampled tokens of all turns together",
+    help: "Limit on the tokens sampled in all turns together",
     identity: true
   }),
-  /** Sampled tokens of one turn; being cut there does not by itself end the episode. */
+  /** Limit on the tokens sampled in one turn; a turn that is cut there does not by itself end the episode. */
   maxTurnTokens: Setting.int({
     least: 1,
     unit: "tokens",
-    help: "Sampled tokens of one turn; being cut there does not by itself end the episode",
+    help: "Limit on the tokens sampled in one turn; a turn that is cut there does not by itself end the episode",
     identity: true
   }),
-  /** Tool calls of all turns together. */
-  maxToolCalls: Setting.int({ least: 1, unit: "calls", help: "Tool calls of all turns together", identity: true }),
-  /** When this time is over, the episode ends and keeps the turns that it finished. */
+  /** Limit on the tool calls of all turns together. */
+  maxToolCalls: Setting.int({
+    least: 1,
+    unit: "calls",
+    help: "Limit on the tool calls of all turns together",
+    identity: true
+  }),
+  /** Time limit of an episode, which then ends with the turns that it has finished. */
   rolloutTimeout: Setting.duration({
-    help: "When this time is over, the episode ends and keeps the turns that it finished",
+    help: "Time limit of an episode, which then ends with the turns that it has finished",
     identity: true
   }),
   /** A policy call that takes longer fails the attempt. */

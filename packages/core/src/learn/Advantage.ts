@@ -213,7 +213,7 @@ export const passAtK = (k = Infinity): Estimator => ({
     }), { k: Number.isFinite(k) ? k : null }),
   checks: [
     Check.option("update.credit.k", k, {
-      expected: "a whole number from 2 on, or left out for the size of the group; with 1 it is Advantage.reward",
+      expected: "a whole number of at least 2, or left out for the size of the group; for 1, use Advantage.reward",
       accepts: (k) => k === Infinity || (Number.isInteger(k) && k >= 2)
     })
   ],

@@ -33,19 +33,36 @@ export const defaults = { beta1: 0.9, beta2: 0.95, eps: 1e-12, weightDecay: 0, g
  * @see tinker `AdamParams`
  */
 export const AdamSettings = Schema.Struct({
-  /** Decay of Adam's mean. Default: 0.9. */
-  beta1: Setting.number({ least: 0, most: 1, default: 0.9, help: "Decay of Adam's mean", identity: true }),
-  /** Decay of Adam's mean of squares. Default: 0.95. */
-  beta2: Setting.number({ least: 0, most: 1, default: 0.95, help: "Decay of Adam's mean of squares", identity: true }),
-  /** Added to the root of Adam's mean of squares. Default: 1e-8. */
-  eps: Setting.number({ above: 0, default: 1e-8, help: "Added to the root of Adam's mean of squares", identity: true }),
+  /** Decay of Adam's moving average of gradients. Default: 0.9. */
+  beta1: Setting.number({
+    least: 0,
+    most: 1,
+    default: 0.9,
+    help: "Decay of Adam's moving average of gradients",
+    identity: true
+  }),
+  /** Decay of Adam's moving average of squared gradients. Default: 0.95. */
+  beta2: Setting.number({
+    least: 0,
+    most: 1,
+    default: 0.95,
+    help: "Decay of Adam's moving average of squared gradients",
+    identity: true
+  }),
+  /** Added to the square root of Adam's moving average of squared gradients. Default: 1e-8. */
+  eps: Setting.number({
+    above: 0,
+    default: 1e-8,
+    help: "Added to the square root of Adam's moving average of squared gradients",
+    identity: true
+  }),
   /** Decoupled weight decay. Default: 0. */
   weightDecay: Setting.number({ least: 0, default: 0, help: "Decoupled weight decay", identity: true }),
-  /** Largest norm of the gradient, which is scaled down to it; 0 for no limit. Default: 0. */
+  /** Largest gradient norm, to which larger gradients are scaled down; 0 for no limit. Default: 0. */
   gradClipNorm: Setting.number({
     least: 0,
     default: 0,
-    help: "Largest norm of the gradient, which is scaled down to it; 0 for no limit",
+    help: "Largest gradient norm, to which larger gradients are scaled down; 0 for no limit",
     identity: true
   })
 })

@@ -7,7 +7,7 @@
  *
  * @example
  * const grammar: Grammar.Grammar = { jsonSchema: { type: "object", properties: { answer: { type: "integer" } } } }
- * const problem = Grammar.problem({ type: "number", multipleOf: 2 }) // => "multipleOf is 2, which no grammar holds: expected it left out"
+ * const problem = Grammar.problem({ type: "number", multipleOf: 2 }) // => "multipleOf is 2, which no grammar can enforce: expected it left out"
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -116,7 +116,7 @@ const unheld = (path: string, value: unknown, expected: string) =>
   Result.fail(new Unheld(`${path === "" ? "the schema" : path} is ${shown(value)}, expected ${expected}`))
 
 const notHeld = (path: string, value: unknown) =>
-  Result.fail(new Unheld(`${path} is ${shown(value)}, which no grammar holds: expected it left out`))
+  Result.fail(new Unheld(`${path} is ${shown(value)}, which no grammar can enforce: expected it left out`))
 
 /** The entries of a schema that constrain its values: all but annotations and definitions. */
 const asserting = (schema: Object) =>

@@ -19,12 +19,12 @@ export const SamplingSettings = Schema.Struct({
   }),
   /** Temperature of training samples. Default: 1. */
   temperature: Setting.number({ above: 0, default: 1, help: "Temperature of training samples", identity: true }),
-  /** Sample from the likeliest tokens of this total probability. Default: 1. */
+  /** Sample from the likeliest tokens that together have this probability. Default: 1. */
   topP: Setting.number({
     above: 0,
     most: 1,
     default: 1,
-    help: "Sample from the likeliest tokens of this total probability",
+    help: "Sample from the likeliest tokens that together have this probability",
     identity: true
   }),
   /** Sample from this many of the likeliest tokens; 0 for all. Default: 0 tokens. */
@@ -35,10 +35,11 @@ export const SamplingSettings = Schema.Struct({
     help: "Sample from this many of the likeliest tokens; 0 for all",
     identity: true
   }),
-  /** Train although temperature, topP or topK make the log-probabilities differ from what was sampled. Default: false. */
+  /** Train even if temperature, topP or topK make the log-probabilities differ from the distribution that was sampled. Default: false. */
   allowBiased: Setting.toggle({
     default: false,
-    help: "Train although temperature, topP or topK make the log-probabilities differ from what was sampled"
+    help:
+      "Train even if temperature, topP or topK make the log-probabilities differ from the distribution that was sampled"
   })
 }).annotate({ title: "Sampling" })
 export interface SamplingSettings extends Schema.Codec.Encoded<typeof SamplingSettings> {}

@@ -241,7 +241,7 @@ export const runs = (
   const evaluators = [...new Set([...ours, ...theirs].flat().map(({ evaluator }) => evaluator))]
     .filter((evaluator) => [...ours, ...theirs].every((measured) => by(evaluator)(measured).length > 0))
   if (evaluators.length === 0) {
-    return refuse("NotEvaluated", "no evaluator measured both to its end: train with evaluations (--eval-every)")
+    return refuse("NotEvaluated", "no evaluator has measured both completely: train with evaluations (--eval-every)")
   }
   const chosen = evaluators.flatMap((evaluator) => {
     const found = choose(ours.map(by(evaluator)), theirs.map(by(evaluator)), at)

@@ -206,7 +206,7 @@ const advices: Readonly<Record<Kind, string | undefined>> = {
   hopeless: "Choose easier problems, or begin with supervised examples",
   suspect: "Read transcripts before you trust the reward",
   collapsed: "Lower the learning rate, and begin again from an earlier checkpoint",
-  failed: "Mend the cause; the same command resumes the run",
+  failed: "Fix the cause; the same command resumes the run",
   killed: "The same command resumes the run",
   untold: undefined
 }

@@ -68,12 +68,12 @@ export const of = (comparison: Compare.Comparison): Verdict => {
     const measured = ({ seeds }: Compare.Measured) => `after ${iterations(seeds.map(({ iteration }) => iteration))}`
     return undecided(
       `no verdict: ${left.name} was measured ${measured(left)}, ${right.name} ${measured(right)}; ` +
-        "--at iteration, tokens or time compares them where they are even"
+        "--at iteration, tokens or time compares them at an equal point"
     )
   }
   const single = withOneSeed(comparison)
   if (single !== undefined) {
-    return undecided(`no verdict: ${single.name} is one seed, which does not tell how far other seeds lie apart`)
+    return undecided(`no verdict: ${single.name} is one seed, which does not show how much seeds differ`)
   }
   if (low <= 0 && high >= 0) return undecided(`no clear difference${point(comparison)}: the interval contains 0`)
   const better = low > 0 ? "right" : "left"
@@ -81,7 +81,7 @@ export const of = (comparison: Compare.Comparison): Verdict => {
   return coversSeeds
     ? { better, text: `${winner.name} is better than ${loser.name}${point(comparison)}` }
     : undecided(
-      `${winner.name} scored higher than ${loser.name}${point(comparison)}, as a run: other seeds may turn it around`
+      `${winner.name} scored higher than ${loser.name}${point(comparison)} in these runs: other seeds may reverse it`
     )
 }
 
@@ -98,7 +98,7 @@ export const ofLoss = ({ difference, high, isLowerBetter, left, low, right }: Co
   const better = difference > 0 === isLowerBetter ? "left" : "right"
   const [winner, loser] = better === "right" ? [right, left] : [left, right]
   if (!Number.isFinite(low)) {
-    return undecided(`${winner.name} measured better than ${loser.name}, as a run: other seeds may turn it around`)
+    return undecided(`${winner.name} measured better than ${loser.name} in these runs: other seeds may reverse it`)
   }
   return low <= 0 && high >= 0
     ? undecided("no clear difference: the interval contains 0")

@@ -18,19 +18,19 @@ import * as Setting from "../settings/Setting.ts"
  * @see DAPO, arXiv:2503.14476
  */
 export const DynamicSettings = Schema.Struct({
-  /** Groups with attempts of different reward that an iteration keeps sampling for; 0 samples one batch. Default: 0 problems. */
+  /** Number of groups with different rewards until which an iteration keeps sampling; 0 samples one batch. Default: 0 problems. */
   minInformative: Setting.int({
     least: 0,
     default: 0,
     unit: "problems",
-    help: "Groups with attempts of different reward that an iteration keeps sampling for; 0 samples one batch",
+    help: "Number of groups with different rewards until which an iteration keeps sampling; 0 samples one batch",
     identity: true
   }),
-  /** Most batches that an iteration takes to find minInformative groups; 3 unless given. */
+  /** Largest number of batches that an iteration samples to find minInformative groups; 3 unless given. */
   maxBatches: Setting.int({
     least: 1,
     unit: "batches",
-    help: "Most batches that an iteration takes to find minInformative groups; 3 unless given",
+    help: "Largest number of batches that an iteration samples to find minInformative groups; 3 unless given",
     identity: true
   })
 })

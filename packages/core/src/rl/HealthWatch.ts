@@ -15,9 +15,9 @@ import * as Health from "./metrics/Health.ts"
 
 /** Which health metrics stop the run. */
 export const HealthSettings = Schema.Struct({
-  /** Metrics, separated by commas, that end the run where they leave their healthy range; none unless given. */
+  /** Metrics, separated by commas, that end the run when they leave their healthy range; none unless given. */
   stopOn: Setting.text({
-    help: "Metrics, separated by commas, that end the run where they leave their healthy range; none unless given"
+    help: "Metrics, separated by commas, that end the run when they leave their healthy range; none unless given"
   })
 }).annotate({ title: "Health" })
 export interface HealthSettings extends Schema.Codec.Encoded<typeof HealthSettings> {}

@@ -24,18 +24,18 @@ export const KlSettings = Schema.Struct({
     default: 0,
     help: "Weight of the KL penalty against the reference weights; 0 for none"
   }),
-  /** Discount with which a token is charged for the divergence of later tokens; 0 charges each token for its own alone. Default: 0. */
+  /** Discount with which a token is charged for the divergence of later tokens; 0 charges each token only for its own. Default: 0. */
   discount: Setting.number({
     least: 0,
     most: 1,
     default: 0,
     help:
-      "Discount with which a token is charged for the divergence of later tokens; 0 charges each token for its own alone"
+      "Discount with which a token is charged for the divergence of later tokens; 0 charges each token only for its own"
   }),
-  /** Checkpoint of sampler weights to stay near; the base model unless given. */
+  /** Sampler checkpoint to which the policy is held close; the base model unless given. */
   reference: Setting.checkpoint({
     weights: "sampler",
-    help: "Checkpoint of sampler weights to stay near; the base model unless given"
+    help: "Sampler checkpoint to which the policy is held close; the base model unless given"
   }),
   /** Measure after every update how far it moved the policy on its own data. Default: false. */
   postUpdate: Setting.toggle({
@@ -48,7 +48,7 @@ export interface KlSettings extends Schema.Codec.Encoded<typeof KlSettings> {}
 type Settings = typeof KlSettings.Type
 
 const needsPenalty = {
-  expected: "left out where there is no KL penalty, as its coefficient is 0",
+  expected: "left out if there is no KL penalty, because its coefficient is 0",
   accepts: () => false
 }
 

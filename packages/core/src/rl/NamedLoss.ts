@@ -18,10 +18,10 @@ export type NamedLoss = Loss.Loss<"PolicyTokens"> | LossExpression.LossExpressio
 
 /** The options of all losses together. */
 export const options = {
-  /** Lower bound on the importance ratio, of losses that have one. */
-  clipLow: Setting.number({ above: 0, help: "Lower bound on the importance ratio, of losses that have one" }),
-  /** Upper bound on the importance ratio, of losses that have one. */
-  clipHigh: Setting.number({ above: 0, help: "Upper bound on the importance ratio, of losses that have one" }),
+  /** Lower bound on the importance ratio, for losses that have one. */
+  clipLow: Setting.number({ above: 0, help: "Lower bound on the importance ratio, for losses that have one" }),
+  /** Upper bound on the importance ratio, for losses that have one. */
+  clipHigh: Setting.number({ above: 0, help: "Upper bound on the importance ratio, for losses that have one" }),
   /** Upper bound on ppo's loss where the advantage is negative, as a multiple of the advantage. */
   dualClip: Setting.number({
     above: 1,

@@ -9,13 +9,13 @@ import * as Setting from "../settings/Setting.ts"
 /** Settings of streaming minibatches. */
 export const StreamingSettings = Schema.Struct({
   /**
-   * Passes of each optimizer step, each submitted as soon as its share of the groups is there; unless given, asynchronous training submits
-   * an update when all its groups are.
+   * Passes of each optimizer step, each submitted once its share of the groups is complete; unless given, asynchronous training submits an
+   * update once all of its groups are complete.
    */
   minibatches: Setting.int({
     least: 1,
-    help: "Passes of each optimizer step, each submitted as soon as its share of the groups is there; unless given, "
-      + "asynchronous training submits an update when all its groups are",
+    help: "Passes of each optimizer step, each submitted once its share of the groups is complete; unless given, "
+      + "asynchronous training submits an update once all of its groups are complete",
     identity: true
   })
 })
@@ -23,29 +23,31 @@ export interface StreamingSettings extends Schema.Codec.Encoded<typeof Streaming
 
 /** Settings of asynchronous training. */
 export const AsyncSettings = Schema.Struct({
-  /** How many iterations ahead groups are begun, 1 unless given; 0 waits for each update as synchronous training does. */
+  /** How many iterations ahead groups are started, 1 unless given; 0 waits for each update as synchronous training does. */
   maxStepsOffPolicy: Setting.int({
     least: 0,
     unit: "iterations",
     help:
-      "How many iterations ahead groups are begun, 1 unless given; 0 waits for each update as synchronous training does",
+      "How many iterations ahead groups are started, 1 unless given; 0 waits for each update as synchronous training does",
     identity: true
   }),
-  /** Groups that would get older than maxStepsOffPolicy: wait for them before (unless given), or drop them. */
+  /** What happens to groups that would become older than maxStepsOffPolicy: the run waits for them (unless given), or drops them. */
   onStale: Setting.choice({
     choices: ["wait", "drop"],
-    help: "Groups that would get older than maxStepsOffPolicy: wait for them before (unless given), or drop them",
+    help:
+      "What happens to groups that would become older than maxStepsOffPolicy: the run waits for them (unless given), "
+      + "or drops them",
     identity: true
   }),
   /**
-   * The weights that sample the turns of an episode: those with which its group began (pinned, unless given), or for each turn the newest
-   * ones.
+   * The weights that sample the turns of an episode: those with which its group started (pinned, unless given), or the newest ones for each
+   * turn.
    */
   turnWeights: Setting.choice({
     choices: ["pinned", "newest"],
     help:
-      "The weights that sample the turns of an episode: those with which its group began (pinned, unless given), or "
-      + "for each turn the newest ones",
+      "The weights that sample the turns of an episode: those with which its group started (pinned, unless given), or "
+      + "the newest ones for each turn",
     identity: true
   }),
   ...StreamingSettings.fields

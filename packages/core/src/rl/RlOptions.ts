@@ -250,7 +250,7 @@ const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
   return Check.all(
     Check.option("update.loss", update?.loss?.name ?? "importance_sampling, the default", {
       expected:
-        "one that is named, such as ppo, which clips, or importance_sampling itself: pace.maxStepsOffPolicy is above 0",
+        "a loss that is given explicitly, such as ppo, which clips, or importance_sampling itself: pace.maxStepsOffPolicy is above 0",
       accepts: () => pace.maxStepsOffPolicy === 0 || update?.loss !== undefined
     }),
     Check.option("pace.minibatches", pace.minibatches, {

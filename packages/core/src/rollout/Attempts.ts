@@ -51,7 +51,7 @@ export const close = (
     (cause: Cause.Cause<never>) =>
       release.aborts && Exit.isSuccess(exit)
         ? Effect.failCause(cause)
-        : Effect.logError("what an environment acquired was not released", cause)
+        : Effect.logError("a resource of an environment was not released", cause)
   )
 
 /** A scope that closes with its parent, with its own timeout. */
@@ -86,7 +86,9 @@ export const abandonable = <A, E, R>(effect: Effect.Effect<A, E, R>, release: Re
         Effect.onInterrupt(restore(Fiber.join(fiber)), () =>
           Fiber.interrupt(fiber).pipe(
             Effect.timeoutOrElse({ duration: release.timeout, orElse: () => late(release, member) }),
-            Effect.catchCause((cause) => Effect.logError("what could not be interrupted goes on by itself", cause))
+            Effect.catchCause((cause) =>
+              Effect.logError("an operation that could not be interrupted continues by itself", cause)
+            )
           ))
     )
   )

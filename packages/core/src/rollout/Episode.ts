@@ -127,7 +127,7 @@ const wrongBranch = (key: Key.MemberKey, field: string, { branch }: Env.Prompt, 
 const wrongMaxTokens = (key: Key.MemberKey, field: string, { maxTokens }: Env.Prompt) =>
   maxTokens === undefined || (Number.isSafeInteger(maxTokens) && maxTokens >= 1)
     ? undefined
-    : violation(key, `${field}.maxTokens`, maxTokens, "a whole number from 1 on")
+    : violation(key, `${field}.maxTokens`, maxTokens, "a whole number of at least 1")
 
 /** The violation of a prompt that is shown after `turns` turns; undefined if the prompt is valid. */
 const wrongPrompt = (key: Key.MemberKey, field: string, given: Env.Prompt, turns: number) =>
@@ -146,7 +146,7 @@ const wrongToolCalls = (key: Key.MemberKey, { toolCalls }: Env.Step, left: numbe
   ) {
     return undefined
   }
-  const most = left === undefined ? "from 0 on" : `from 0 to the ${left} that were left`
+  const most = left === undefined ? "of at least 0" : `from 0 to the ${left} that were left`
   return violation(key, "step.toolCalls", toolCalls, `a whole number ${most}`)
 }
 

@@ -30,11 +30,11 @@ import { MemberTimedOut, type Reason, RolloutError, Violation } from "./RolloutE
 export const DeadlineSettings = Schema.Struct({
   /**
    * Longest time for all attempts at one problem, from its opening to its rewards; a group that takes longer is skipped. Unless given,
-   * unbounded where pace is synchronous and otherwise 1 hour.
+   * unbounded if pace is synchronous, and otherwise 1 hour.
    */
   groupTimeout: Setting.duration({
     help:
-      "Longest time for all attempts at one problem, from its opening to its rewards; a group that takes longer is skipped. Unless given, unbounded where pace is synchronous and otherwise 1 hour"
+      "Longest time for all attempts at one problem, from its opening to its rewards; a group that takes longer is skipped. Unless given, unbounded if pace is synchronous, and otherwise 1 hour"
   })
 })
 export interface Deadline extends Schema.Codec.Encoded<typeof DeadlineSettings> {}
@@ -99,7 +99,7 @@ export const invalid = (
     sizeIsValid,
     ...checks(options),
     Check.option("onFailure.maxRetries", maxRetries, {
-      expected: "a number from 0 on",
+      expected: "a number of at least 0",
       accepts: (value) => value >= 0
     }),
     Check.option("onFailure.minSuccessful", sizeIsValid.holds ? minSuccessful?.(size) : undefined, Check.whole(1, size))

@@ -50,7 +50,7 @@ export class MemberTimedOut extends Schema.TaggedError<MemberTimedOut>()("Member
   limit: Schema.String
 }) {
   override get message() {
-    return `not finished within ${this.limit}: raise memberTimeout, or let onFailure drop or skip what takes longer`
+    return `not finished within ${this.limit}: raise memberTimeout, or let onFailure drop or skip slow members`
   }
 }
 
@@ -59,7 +59,7 @@ export class ReleaseTimedOut extends Schema.TaggedError<ReleaseTimedOut>()("Rele
   limit: Schema.String
 }) {
   override get message() {
-    return `still busy ${this.limit} after it was over, left to itself: bound what it acquires and releases, or raise releaseTimeout`
+    return `still busy ${this.limit} after it was over, and abandoned: bound the time of its acquisitions and releases, or raise releaseTimeout`
   }
 }
 

@@ -38,12 +38,12 @@ interface Opened {
 const ofReduction = ({ capabilities: { lossReduction } }: Opened) =>
   lossReduction === "token-sum"
     ? undefined
-    : `the backend's losses are reduced as "${lossReduction}", learning rates are for sums over tokens`
+    : `the backend's losses are reduced as "${lossReduction}", but learning rates are meant for sums over tokens`
 
 const ofLength = ({ program: { length }, settings: { iterations = 0 } }: Opened) =>
   iterations <= length
     ? undefined
-    : `run.iterations is ${iterations}, but the data end after ${length}, and the run with them: more epochs repeat the data`
+    : `run.iterations is ${iterations}, but the data end after ${length}, and so does the run: more epochs repeat the data`
 
 const ofShortBatch = ({ program: { shortBatch }, settings: { iterations = Infinity } }: Opened) =>
   shortBatch === undefined || shortBatch.batch >= iterations
@@ -54,8 +54,8 @@ const ofCode = ({ code, story }: Opened) => {
   const before = story.findLast(RunRecord.guards.Opened)?.code
   return before === undefined || code === undefined || before === code
     ? undefined
-    : "the source of the environments or graders is not what this run began with: earlier and later rewards may not be "
-      + "comparable; begin another run to keep them apart"
+    : "the source of the environments or graders has changed since this run began: earlier and later rewards may not be "
+      + "comparable; start another run to keep them apart"
 }
 
 /** The warnings to show when the run opens. */

@@ -28,7 +28,7 @@ export class CheckpointsLost extends Schema.TaggedError<CheckpointsLost>()("Chec
   path: Schema.String
 }) {
   override get message() {
-    return `${this.run} cannot be resumed: its backend has none of its checkpoints any more (the newest was ` +
+    return `${this.run} cannot be resumed: its backend no longer has any of its checkpoints (the newest was ` +
       `${this.newest}, ${this.path}). Restore one, or choose another run`
   }
 }

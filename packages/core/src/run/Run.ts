@@ -420,7 +420,7 @@ const saveUnsaved = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER
 const awaited = <A, E>(fiber: Fiber.Fiber<A, E>, limit: Duration.Input) => {
   const time = Duration.format(Duration.fromInputUnsafe(limit))
   const giveUp = Effect.andThen(
-    Effect.logError(`not finished ${time} after the run was over: given up, and not saved`),
+    Effect.logError(`not finished ${time} after the end of the run: abandoned and not saved`),
     Effect.forkDetach(Fiber.interrupt(fiber), { startImmediately: true })
   )
   return Fiber.await(fiber).pipe(

@@ -32,18 +32,18 @@ export interface LoraSettings extends Schema.Codec.Encoded<typeof LoraSettings> 
 
 /** The run's length, when it saves and evaluates, and its spending limits. */
 export const RunSettings = Schema.Struct({
-  /** Decides the adapter's start, the data's order and every sample. Default: 0. */
+  /** Determines the adapter's initial weights, the order of the data and every sample. Default: 0. */
   seed: Setting.int({
     least: 0,
     default: 0,
-    help: "Decides the adapter's start, the data's order and every sample",
+    help: "Determines the adapter's initial weights, the order of the data and every sample",
     identity: true
   }),
-  /** Number of iterations; 0 only evaluates. All that the program has unless given. */
+  /** Number of iterations; 0 only evaluates. Unless given, as many as the data allow. */
   iterations: Setting.int({
     least: 0,
     unit: "iterations",
-    help: "Number of iterations; 0 only evaluates. All that the program has unless given"
+    help: "Number of iterations; 0 only evaluates. Unless given, as many as the data allow"
   }),
   /** Iterations between checkpoints; 0 saves only at the end. Default: 20 iterations. */
   saveEvery: Setting.int({
@@ -70,20 +70,18 @@ export const RunSettings = Schema.Struct({
     unit: "iterations",
     help: "Iterations between evaluations, the first before training and the last after; 0 for none"
   }),
-  /**
-   * Evaluations in a row that are no better than the best before them, after which the run ends; 0 never ends it. Default: 0 evaluations.
-   */
+  /** Number of evaluations in a row without improvement after which the run ends; 0 for no such end. Default: 0 evaluations. */
   patience: Setting.int({
     least: 0,
     default: 0,
     unit: "evaluations",
-    help: "Evaluations in a row that are no better than the best before them, after which the run ends; 0 never ends it"
+    help: "Number of evaluations in a row without improvement after which the run ends; 0 for no such end"
   }),
   ...Caps.CapSettings.fields,
-  /** How long an interruption waits for an update or a checkpoint under way. Default: 5 minutes. */
+  /** How long an interruption waits for an update or a checkpoint in progress. Default: 5 minutes. */
   interruptTimeout: Setting.duration({
     default: "5 minutes",
-    help: "How long an interruption waits for an update or a checkpoint under way"
+    help: "How long an interruption waits for an update or a checkpoint in progress"
   })
 }).annotate({ title: "Checkpoints and limits" })
 export interface RunSettings extends Schema.Codec.Encoded<typeof RunSettings> {}
@@ -91,10 +89,10 @@ export interface RunSettings extends Schema.Codec.Encoded<typeof RunSettings> {}
 /** The settings of every run. */
 export const Settings = Schema.Struct({
   run: Setting.group(RunSettings),
-  /** Weights to start from, while the optimizer's averages and steps begin anew; the base model unless given. */
+  /** Checkpoint whose weights training starts from, with a new optimizer; the base model unless given. */
   loadCheckpointPath: Setting.checkpoint({
     weights: "state",
-    help: "Weights to start from, while the optimizer's averages and steps begin anew; the base model unless given"
+    help: "Checkpoint whose weights training starts from, with a new optimizer; the base model unless given"
   }),
   lora: Setting.group(LoraSettings, { rank: "loraRank" })
 })

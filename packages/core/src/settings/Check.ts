@@ -11,7 +11,7 @@ export interface Requirement<in A> {
 
 /** A requirement for integers from `least` to `most`; without `most`, there is no upper bound. */
 export const whole = (least: number, most: number = Infinity): Requirement<number> => ({
-  expected: most === Infinity ? `a whole number from ${least} on` : `a whole number from ${least} to ${most}`,
+  expected: most === Infinity ? `a whole number of at least ${least}` : `a whole number from ${least} to ${most}`,
   accepts: (value) => Number.isSafeInteger(value) && value >= least && value <= most
 })
 
@@ -25,9 +25,10 @@ export interface Range {
 }
 
 const inWords = ({ above, least, most }: Range) => {
-  const lower = above === undefined ? least === undefined ? "" : ` from ${least}` : ` above ${above}`
+  const lowest = least === undefined ? "" : most === undefined ? ` of at least ${least}` : ` from ${least}`
+  const lower = above === undefined ? lowest : ` above ${above}`
   if (most !== undefined) return `a number${lower} up to ${most}`
-  return lower === "" ? "a finite number" : `a number${lower}${above === undefined ? " on" : ""}`
+  return lower === "" ? "a finite number" : `a number${lower}`
 }
 
 /** A requirement for finite numbers within a range. */

@@ -37,7 +37,7 @@ const reason = (transitions: Transitions, turn: number, token: number): string =
     at < turn && token >= observation.length && token < observation.length + action.tokens.length
   )
   return response < 0
-    ? "the prompt is rendered otherwise"
+    ? "the prompt is rendered differently"
     : `the policy wrote the response of turn ${response} otherwise than the renderer does`
 }
 

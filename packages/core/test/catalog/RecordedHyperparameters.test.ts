@@ -72,6 +72,6 @@ describe("learning rates of DiMuon", () => {
       const same = yield* Hyperparameters.getLr("Qwen/Qwen3-8B", { optimizer: "adamw" })
       assert.strictEqual(same, yield* Hyperparameters.getLr("Qwen/Qwen3-8B"))
       const error = yield* Effect.flip(Hyperparameters.getLr("Qwen/Qwen3-8B", { optimizer: "dimuon" }))
-      assert.include(error.message, "no learning rate is published for DiMuon: those known were found with AdamW")
+      assert.include(error.message, "no learning rate is published for DiMuon, and the known ones are for AdamW")
     }))
 })

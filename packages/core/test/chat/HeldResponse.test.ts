@@ -29,7 +29,7 @@ describe("HeldResponse", () => {
       for (const name of Families.names) {
         const reason = reasonOf(yield* HeldResponse.calls(yield* modelOf(name), messages, forced))
         if (reason === "held") held.push(name)
-        else assert.strictEqual(reason, `the renderer ${name} writes calls in a form that no grammar holds`)
+        else assert.strictEqual(reason, `the renderer ${name} writes calls in a form that no grammar can enforce`)
       }
       assert.deepStrictEqual(held, [
         "llama3_tools",
@@ -61,7 +61,7 @@ describe("HeldResponse", () => {
       const calls = (model: HeldResponse.Model, conversation = messages, isForced = true) =>
         Effect.map(HeldResponse.calls(model, conversation, { ...forced, isForced }), reasonOf)
       assert.strictEqual(yield* calls(yield* modelOf("qwen3_instruct", [])), "the backend has no grammars for m")
-      assert.include(yield* calls(instruct, [...messages, Message.assistant("So")]), "send no beginning of it")
+      assert.include(yield* calls(instruct, [...messages, Message.assistant("So")]), "leave out its beginning")
       assert.include(yield* calls(yield* modelOf("llama3_tools"), messages, false), "begin like other text")
       assert.strictEqual(yield* calls(instruct, messages, false), "held")
       const schema = { type: "object" }

@@ -77,7 +77,7 @@ describe("Difficulty.sample", () => {
         groupsPerBatch: 2
       })
       const error = yield* Effect.flip(sampled.batch(0, 0))
-      assert.include(error.message, `wrong: weight of "0" is ${wrong}, expected a number from 0 on`)
+      assert.include(error.message, `wrong: weight of "0" is ${wrong}, expected a number of at least 0`)
     }))
 
   it.effect("refuses an empty batch", () =>

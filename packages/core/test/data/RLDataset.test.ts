@@ -107,7 +107,7 @@ describe("RLDataset.fromArray", () => {
     Effect.gen(function*() {
       const refusal = (options: object) =>
         Effect.map(Effect.flip(letters(options).batch(0, 0)), ({ message }) => message)
-      const expected = "expected a whole number from 1 on"
+      const expected = "expected a whole number of at least 1"
       assert.strictEqual(yield* refusal({ groupsPerBatch: 0 }), `groupsPerBatch is 0, ${expected}`)
       assert.strictEqual(yield* refusal({ groupsPerBatch: 2.5 }), `groupsPerBatch is 2.5, ${expected}`)
       assert.strictEqual(yield* refusal({ epochs: NaN }), `epochs is NaN, ${expected}`)

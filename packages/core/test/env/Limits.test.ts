@@ -14,10 +14,10 @@ describe("Limits.checks", () => {
     assert.deepStrictEqual(invalid({}), [])
   })
 
-  it.each(counts)("%s is a whole number from 1 on", (field) => {
+  it.each(counts)("%s is a whole number of at least 1", (field) => {
     for (const found of [0, -1, 1.5, NaN, Infinity]) {
       assert.deepStrictEqual(invalid({ [field]: found }), [
-        { field: `limits.${field}`, found, expected: "a whole number from 1 on", holds: false }
+        { field: `limits.${field}`, found, expected: "a whole number of at least 1", holds: false }
       ])
     }
     assert.deepStrictEqual(invalid({ [field]: 1 }), [])

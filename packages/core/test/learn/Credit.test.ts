@@ -470,7 +470,7 @@ describe("Credit.distill", () => {
       assert.deepStrictEqual(yield* readsAtMost(100, 5), yield* readsAtMost(5))
       assert.strictEqual((yield* readsAtMost(7)).truncated, 0)
       const error = yield* Effect.flip(readsAtMost(0))
-      assert.strictEqual(error.message, "maxContextLength is 0, expected a whole number from 1 on")
+      assert.strictEqual(error.message, "maxContextLength is 0, expected a whole number of at least 1")
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 
   it.effect("refuses another prompt if an environment rewrites earlier turns", () =>

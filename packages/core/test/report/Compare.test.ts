@@ -192,7 +192,7 @@ describe("Compare.runs", () => {
       assert.closeTo(found.difference, 0.2, 1e-12)
       assert.strictEqual(
         found.verdict.text,
-        "b scored higher than a after 20 iterations, as a run: other seeds may turn it around"
+        "b scored higher than a after 20 iterations in these runs: other seeds may reverse it"
       )
     }))
 
@@ -319,7 +319,7 @@ describe("Compare.losses", () => {
       assert.deepInclude(loss, { evaluator: "examples", metric: "nll", isLowerBetter: true, difference: -0.25 })
       assert.deepStrictEqual(Verdict.ofLoss(loss), {
         better: null,
-        text: "right measured better than left, as a run: other seeds may turn it around"
+        text: "right measured better than left in these runs: other seeds may reverse it"
       })
     }))
 

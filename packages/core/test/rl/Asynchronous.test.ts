@@ -115,7 +115,7 @@ describe("asynchronous training", () => {
       const error = yield* Effect.flip(validate(ahead))
       assert.strictEqual(
         error.message,
-        "update.loss is importance_sampling, the default, expected one that is named, such as ppo, which clips, "
+        "update.loss is importance_sampling, the default, expected a loss that is given explicitly, such as ppo, which clips, "
           + "or importance_sampling itself: pace.maxStepsOffPolicy is above 0"
       )
       yield* validate(ahead, Loss.importanceSampling)

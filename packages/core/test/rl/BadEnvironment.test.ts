@@ -48,7 +48,7 @@ const misbehaviours: ReadonlyArray<Misbehaviour> = [
   {
     name: "hangs",
     spoil: playing(Scripted.hanging),
-    says: `${member}not finished within 1m: raise memberTimeout, or let onFailure drop or skip what takes longer`
+    says: `${member}not finished within 1m: raise memberTimeout, or let onFailure drop or skip slow members`
   },
   {
     name: "rewards with NaN",

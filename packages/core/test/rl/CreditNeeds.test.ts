@@ -152,7 +152,7 @@ describe("a run with Advantage.passAtK", () => {
   it.effect.each([1, 0, -1, 1.5, NaN])("refuses k = %s before sampling", (k) =>
     Effect.gen(function*() {
       const { message } = yield* Effect.flip(run(k))
-      assert.include(message, `update.credit.k is ${k}, expected a whole number from 2 on`)
+      assert.include(message, `update.credit.k is ${k}, expected a whole number of at least 2`)
       assert.deepStrictEqual(yield* Task.trace, [])
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 

@@ -165,7 +165,7 @@ describe("a run with a KL penalty", () => {
       assert.strictEqual("field" in error && error.field, "update.kl.coefficient")
       for (const [field, kl] of [["reference", { reference: "elsewhere" }], ["discount", { discount: 0.9 }]] as const) {
         const { message } = yield* Effect.flip(run(kl))
-        assert.include(message, `update.kl.${field} is ${kl[field]}, expected left out where there is no KL penalty`)
+        assert.include(message, `update.kl.${field} is ${kl[field]}, expected left out if there is no KL penalty`)
       }
     }).pipe(Effect.provide(scripted)))
 })

@@ -341,7 +341,7 @@ describe("a configuration", () => {
       [{ run: { maxTokensTotal: 0 } }, "run.maxTokensTotal is 0"],
       [{ run: { interruptTimeout: 0 } }, "run.interruptTimeout is 0, expected a time above 0"],
       [{ rollout: { maxDroppedShare: 1.1 } }, "rollout.maxDroppedShare is 1.1, expected a number from 0 up to 1"],
-      [{ rollout: { limits: { maxTurns: 0 } } }, "rollout.limits.maxTurns is 0, expected a whole number from 1 on"],
+      [{ rollout: { limits: { maxTurns: 0 } } }, "rollout.limits.maxTurns is 0, expected a whole number of at least 1"],
       [{ rollout: { limits: { rolloutTimeout: 0 } } }, "rollout.limits.rolloutTimeout is 0, expected a time above 0"],
       [{ rollout: { graderTimeout: -1 } }, "rollout.graderTimeout is -1, expected a time above 0"],
       [{ rollout: { memberTimeout: "0 seconds" } }, "rollout.memberTimeout is \"0 seconds\", expected a time above 0"]

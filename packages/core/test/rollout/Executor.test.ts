@@ -206,7 +206,7 @@ describe("a group that cannot be sent", () => {
       const groups = Rollout.stream([task], yield* policy, { limits: { maxTurns: 1.5 } })
       const here = yield* Effect.flip(Stream.runDrain(groups))
       assert.deepStrictEqual(yield* Effect.flip(away(groups)), here)
-      assert.strictEqual(here.message, "limits.maxTurns is 1.5, expected a whole number from 1 on")
+      assert.strictEqual(here.message, "limits.maxTurns is 1.5, expected a whole number of at least 1")
     }).pipe(withSums))
 
   it.effect("is refused on opening or sending if its payload does not match the task's schema", () =>

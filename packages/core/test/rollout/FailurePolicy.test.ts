@@ -245,7 +245,7 @@ describe("FailurePolicy.minViableGroup", () => {
   it.effect.each([NaN, -1])("is refused with %s retries", (maxRetries) =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(roll(2, failing({ 0: 1 }), { onFailure: viable({ maxRetries }) }))
-      assert.include(error.message, `onFailure.maxRetries is ${maxRetries}, expected a number from 0 on`)
+      assert.include(error.message, `onFailure.maxRetries is ${maxRetries}, expected a number of at least 0`)
     }))
 
   it.effect("retries coupled members together; all of them must finish", () =>

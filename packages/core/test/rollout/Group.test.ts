@@ -317,6 +317,6 @@ it.effect.each([0, -1, 2.5, NaN])(
   (size) =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(roll({ size, env: () => Scripted.env() }, { onFailure: always("drop") }))
-      assert.include(error.message, `size of group "group" is ${size}, expected a whole number from 1 on`)
+      assert.include(error.message, `size of group "group" is ${size}, expected a whole number of at least 1`)
     })
 )

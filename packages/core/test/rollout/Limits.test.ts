@@ -165,7 +165,7 @@ describe("turns", () => {
   it.effect("are not played if the environment has invalid limits", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(play({ ...Talk.make(ends), limits: { maxTurns: 0.5 } }, {}))
-      assert.include(error.message, "limits.maxTurns is 0.5, expected a whole number from 1 on")
+      assert.include(error.message, "limits.maxTurns is 0.5, expected a whole number of at least 1")
     }))
 })
 

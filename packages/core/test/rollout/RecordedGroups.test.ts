@@ -191,7 +191,7 @@ describe("a group with a strategy", () => {
     Effect.gen(function*() {
       if (empty === undefined) return assert.fail("not recorded")
       const { exit } = yield* rolled(empty)
-      assert.include(String(exit), `size of group "group" is 0, expected a whole number from 1 on`)
+      assert.include(String(exit), `size of group "group" is 0, expected a whole number of at least 1`)
     }))
 
   it.effect("a failing release does not hide a finished group", () => {
@@ -207,7 +207,7 @@ describe("a group with a strategy", () => {
         })
       )
       assert.strictEqual(result._tag, "Completed")
-      assert.deepStrictEqual(lines, ["what an environment acquired was not released"])
+      assert.deepStrictEqual(lines, ["a resource of an environment was not released"])
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
 })

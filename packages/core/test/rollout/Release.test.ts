@@ -44,8 +44,8 @@ const logged = Effect.fnUntraced(function*<A, E>(effect: Effect.Effect<A, E>) {
 })
 
 const says = (member: number, limit: string) =>
-  `group "group", member ${member}: still busy ${limit} after it was over, left to itself: ` +
-  "bound what it acquires and releases, or raise releaseTimeout"
+  `group "group", member ${member}: still busy ${limit} after it was over, and abandoned: ` +
+  "bound the time of its acquisitions and releases, or raise releaseTimeout"
 
 describe("a hanging release", () => {
   it.effect("times out, after 30 seconds by default, and does not delay other members", () =>
@@ -62,7 +62,7 @@ describe("a hanging release", () => {
         const { exit, lines } = yield* Fiber.join(fiber)
         assert.deepInclude(yield* exit, { _tag: "Completed" })
         assert.strictEqual(log.at(-1), "close", "what the group holds is released all the same")
-        const line = "Error: what an environment acquired was not released RolloutError: "
+        const line = "Error: a resource of an environment was not released RolloutError: "
         assert.sameMembers(lines.map((found) => found.replace(line, "")), [
           says(0, `${seconds}s`),
           says(1, `${seconds}s`)
@@ -147,7 +147,7 @@ describe("an acquisition that cannot be interrupted", () => {
         [[1, "TimedOut"]]
       )
       assert.deepStrictEqual(lines, [
-        `Error: what could not be interrupted goes on by itself RolloutError: ${says(1, "5s")}`
+        `Error: an operation that could not be interrupted continues by itself RolloutError: ${says(1, "5s")}`
       ])
     }))
 
@@ -192,7 +192,7 @@ it.effect("an uninterruptible grader is awaited no longer than its timeout plus 
     const result = yield* ended
     assert.strictEqual(result._tag === "Skipped" ? result.reason.failure : result._tag, "Ungraded")
     assert.deepStrictEqual(lines.toSorted(), [
-      "Error: what could not be interrupted goes on by itself RolloutError: " +
+      "Error: an operation that could not be interrupted continues by itself RolloutError: " +
       says(-1, "5s").replace(", member -1", ""),
       `Warn: iteration 1: left out: group "group": not graded within 1m: raise graderTimeout, or bound what the grader waits for `,
       `Warn: waiting 30s for the reward of iteration 1, group "group" `

@@ -57,7 +57,7 @@ describe("many groups", () => {
     (concurrency) =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(keys(equal(2), { concurrency }))
-        assert.include(String(error), `concurrency is ${concurrency}, expected a whole number from 1 on`)
+        assert.include(String(error), `concurrency is ${concurrency}, expected a whole number of at least 1`)
       })
   )
 

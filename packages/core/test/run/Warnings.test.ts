@@ -36,7 +36,7 @@ describe("a run", () => {
   it.effect("warns of iterations for which it has no data", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* open({ iterations: 50 }), [[
-        "run.iterations is 50, but the data end after 2, and the run with them: more epochs repeat the data"
+        "run.iterations is 50, but the data end after 2, and so does the run: more epochs repeat the data"
       ]])
     }).pipe(Effect.provide(fresh)))
 
@@ -69,7 +69,7 @@ describe("a run", () => {
         ...(yield* open({ check: (text) => text !== "2" })).slice(-1)
       ]
       assert.deepStrictEqual(same, [])
-      assert.include(changed?.[0], "the source of the environments or graders is not what this run began with")
+      assert.include(changed?.[0], "the source of the environments or graders has changed since this run began")
     }).pipe(Effect.provide(fresh)))
 
   it.effect("warns if it is resumed with another module", () =>
@@ -77,7 +77,7 @@ describe("a run", () => {
       const from = (code: string) => Effect.provideService(open({ iterations: 1 }), RunOptions.Code, code)
       yield* from("a1")
       const openings = yield* from("b2")
-      assert.include(openings.at(-1)?.[0], "not what this run began with")
+      assert.include(openings.at(-1)?.[0], "has changed since this run began")
       assert.deepStrictEqual((yield* from("b2")).at(-1), [])
     }).pipe(Effect.provide(fresh)))
 })

@@ -77,7 +77,7 @@ describe("decoding settings", () => {
       "a time above 0, such as \"2 minutes\""
     ],
     [{ interruptTimeout: 0 }, "sampling.interruptTimeout", "0", "a time above 0, such as \"2 minutes\""],
-    [{ limits: { maxTurns: 0 } }, "sampling.limits.maxTurns", "0", "a whole number from 1 on"],
+    [{ limits: { maxTurns: 0 } }, "sampling.limits.maxTurns", "0", "a whole number of at least 1"],
     [{ limits: 3 }, "sampling.limits", "3", "an object of settings"],
     [
       { limits: { maxTurn: 3 } },
@@ -201,7 +201,7 @@ describe("checks of individual settings", () => {
     assert.isTrue(checks({}).every(({ holds }) => holds))
     const broken = checks({ sampling: { limits: { maxTurns: 0 } } }, "rollout.").filter(({ holds }) => !holds)
     assert.deepStrictEqual(broken.map(({ expected, field }) => [field, expected]), [
-      ["rollout.sampling.limits.maxTurns", "a whole number from 1 on"]
+      ["rollout.sampling.limits.maxTurns", "a whole number of at least 1"]
     ])
   })
 })

@@ -101,7 +101,7 @@ describe("a supervised run", () => {
   it.effect("refuses invalid options before its first request", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(Imitation.run({ update: { learningRate: -1 } })))
-      assert.strictEqual(error.message, "update.learningRate is -1, expected a number from 0 on")
+      assert.strictEqual(error.message, "update.learningRate is -1, expected a number of at least 0")
       assert.deepStrictEqual(yield* Task.trace, [])
     }).pipe(Effect.provide(fresh)))
 })

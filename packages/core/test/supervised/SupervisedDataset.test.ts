@@ -91,6 +91,6 @@ describe("a dataset of conversations", () => {
       const model = yield* Task.model
       const dataset = SupervisedDataset.conversations([conversation], { model, batchSize: 0 })
       const error = yield* Effect.flip(Stream.runDrain(Supervised.run({ model, dataset })))
-      assert.strictEqual(error.message, "batchSize is 0, expected a whole number from 1 on")
+      assert.strictEqual(error.message, "batchSize is 0, expected a whole number of at least 1")
     }).pipe(Effect.provide(Task.layer())))
 })

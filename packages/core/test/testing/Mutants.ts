@@ -133,7 +133,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "steps even with learning rate 0",
-    breaks: "training: a step with learning rate 0 does not",
+    breaks: "training: a step with learning rate 0 does not change the weights",
     layer: training((client) => ({ optimStep: (adam) => client.optimStep({ ...adam, learningRate: 0.05 }) }))
   },
   {
@@ -210,7 +210,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "takes a step behind a custom loss that failed",
-    breaks: "losses: a step submitted after a custom loss is not taken where the loss fails",
+    breaks: "losses: a step submitted after a custom loss is not taken if the loss fails",
     layer: training((client) => ({
       forwardBackwardCustom: (data, loss) => lazily(client.forwardBackwardCustom(data, loss))
     }))

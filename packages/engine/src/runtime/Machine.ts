@@ -76,7 +76,7 @@ export const make = ({ memory, module }: Start, { reply, wake }: Listener): Mach
     const { masks, sampler } = loaded(order.model)
     const { grammar, id, seeds, stops } = order
     if (grammar === undefined) return sampler.add(order)
-    if (masks === undefined) return refuse(id, "the model's tokenizer is not byte-level, so that no grammar holds")
+    if (masks === undefined) return refuse(id, "the model's tokenizer is not byte-level, so no grammar can be enforced")
     preparing.add(id)
     void masks.make(grammar, stops, seeds.length).then((made) => {
       if (!preparing.delete(id)) return made.forEach(({ dispose }) => dispose())

@@ -25,7 +25,7 @@ export const fromFile = <A, R>(
   return Stream.fail(
     new RowError.RowError({
       file,
-      detail: "is of no known form, expected a name that ends in .jsonl, .parquet or .csv"
+      detail: "has an unknown format, expected a name that ends in .jsonl, .parquet or .csv"
     })
   )
 }

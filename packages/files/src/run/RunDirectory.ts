@@ -93,8 +93,8 @@ const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder, found: R
     lost === 0 && (yield* RunFolder.naming(run, payloadsFile)(PayloadFile.hasSeveralAfter(payloadsFile, payloadBytes)))
   ) {
     yield* Effect.logWarning(
-      `${recordsFile} may have lost its last lines: ${payloadsFile} has several payloads that no record tells of. ` +
-        "The run goes on from the records that are left"
+      `${recordsFile} may have lost its last lines: ${payloadsFile} has several payloads without a record. ` +
+        "The run continues from the records that are left"
     )
   }
   yield* projections.settle

@@ -102,7 +102,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     )
   ),
   Case.make(
-    "memory: what a program keeps without having it in its own is limited too",
+    "memory: what a program keeps outside of its own memory is limited too",
     Case.where(
       (service) =>
         Case.runsPython(service) && Case.isConfined(service) && service.capabilities.enforced.includes("memory"),
@@ -258,7 +258,7 @@ print('left')`
     })
   ),
   Case.make(
-    "scope: closing it kills what runs, and what is asked for afterwards is lost",
+    "scope: closing it kills running programs, and later requests fail as lost",
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const place = yield* Scope.provide(scope)(Case.open({ limits: { wall: "10 minutes", cpu: "10 minutes" } }))

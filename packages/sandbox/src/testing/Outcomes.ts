@@ -14,7 +14,7 @@ const isEqual = (left: Uint8Array | undefined, right: Uint8Array) =>
 /** The cases on outcomes of programs that end by themselves, and on the input that programs receive. */
 export const cases: ReadonlyArray<Case.Case> = [
   Case.make(
-    "outcome: both outputs and the exit code of a program are told apart",
+    "outcome: both outputs and the exit code of a program are separate",
     Effect.gen(function*() {
       const place = yield* Case.open()
       const outcome = yield* place.run({
@@ -64,7 +64,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     })
   ),
   Case.make(
-    "outcome: bytes that are no text come through",
+    "outcome: bytes that are not text are passed on unchanged",
     Case.where(
       Case.runsPython,
       Effect.gen(function*() {
@@ -166,7 +166,7 @@ print(depth(700), [].__len__() if len(sys.argv) == 1 else sys.setrecursionlimit(
     })
   ),
   Case.make(
-    "spec: what is invalid is denied, and what is unknown is unsupported",
+    "spec: invalid values are denied, and unknown ones are unsupported",
     Effect.gen(function*() {
       yield* Case.expectRefusal(Case.open({ limits: { memory: 1 } }), "Denied")
       yield* Case.expectRefusal(Case.open({ limits: { wall: 0 } }), "Denied")

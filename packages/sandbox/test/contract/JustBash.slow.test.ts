@@ -11,7 +11,7 @@ import * as JustBash from "./JustBash.ts"
 const broken = new Set([
   "time: a busy program is killed at its limit, and what it printed is kept",
   "output: a flood is cut at the limit, on either stream",
-  "scope: closing it kills what runs, and what is asked for afterwards is lost"
+  "scope: closing it kills running programs, and later requests fail as lost"
 ])
 
 describe.skipIf(JustBash.lacks !== undefined)(

@@ -70,12 +70,12 @@ const gradientOf = (name: Loss.Name, other: Partial<Pick<Loss.Loss<"PolicyTokens
 const samplers: ReadonlyArray<Mutant> = [
   {
     fault: "gives a sample's log-probabilities one position late",
-    foundBy: "logprobs: those of a sample are those of computeLogprobs over prompt and sample",
+    foundBy: "logprobs: a sample's equal those of computeLogprobs over prompt and sample",
     backend: sequences(Array.map((one) => ({ ...one, logprobs: shifted(one.logprobs) })))
   },
   {
     fault: "gives a prompt's log-probabilities one position late",
-    foundBy: "logprobs: those of a sample are those of computeLogprobs over prompt and sample",
+    foundBy: "logprobs: a sample's equal those of computeLogprobs over prompt and sample",
     backend: sampling((client) => ({
       sample: (request) =>
         Effect.map(client.sample(request), (response) =>

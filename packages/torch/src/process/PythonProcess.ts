@@ -126,7 +126,7 @@ export const make = Effect.fnUntraced(function*(python: string, options: Readonl
       "NoFrame",
       ({ detail }) =>
         Effect.andThen(
-          calls.end(`the Python process wrote what is no answer: ${detail}`),
+          calls.end(`the Python process wrote something other than an answer: ${detail}`),
           child.kill({ forceKillAfter: patience })
         )
     )

@@ -49,7 +49,7 @@ describe("a process", () => {
   ])("that $what fails waiting commands", ({ printed, said }) =>
     Effect.gen(function*() {
       const message = yield* answerOf(printed)
-      assert.include(message, "the Python process wrote what is no answer: ")
+      assert.include(message, "the Python process wrote something other than an answer: ")
       assert.include(message, said)
     }))
 

@@ -24,7 +24,7 @@ const sideCell = ({ mean, standing }: ComparedScore["left"]) => cell(`${Text.fix
 
 const problemsText = ({ better, decidedAfter, equal, problems, worse }: ComparedScore) =>
   `${better} / ${worse} / ${equal} of ${problems}${
-    decidedAfter === null ? "" : `; these runs lie apart after ${decidedAfter}`
+    decidedAfter === null ? "" : `; these runs differ clearly after ${decidedAfter}`
   }`
 
 const [barWidth, barHeight] = [120, 12]
@@ -89,7 +89,7 @@ const scorePanel = (comparison: Comparison): Child =>
   panel(
     `Held-out problems, paired with ${CompareChart.methodName(comparison.methods[0] ?? [])}`,
     comparison.methods.length < 2
-      ? empty("All runs differ in their seed alone: there is one method, shown with its band.")
+      ? empty("All runs differ only in their seed: there is one method, shown with its band.")
       : scoresOf(comparison),
     ...comparison.refusals.map((refusal) => empty(Text.foreign(refusal)))
   )
@@ -197,7 +197,7 @@ const recordsPanel = (first: string) => ({ configuration, divergence, run }: Com
       : fieldTable(configuration, left, right, `configuration of ${left} and ${right}`),
     h("h3", {}, "First record that differs"),
     divergence === null
-      ? empty("None: as far as both have come, they recorded the same.")
+      ? empty("None: up to the end of the shorter run, both recorded the same.")
       : h(
         "p",
         { class: "verdict" },

@@ -20,7 +20,7 @@ export const noticePanel = ({ notices }: Story.Story<null>): Child =>
   )
 
 const meaning = (reason: string) =>
-  reason === "retried" ? "made good by another attempt" : "member lost or attempt failed"
+  reason === "retried" ? "replaced by another attempt" : "member lost or attempt failed"
 
 export const failurePanel = ({ failures, struck }: Story.Story<null>, route: Route.Route): Child =>
   panel(

@@ -161,7 +161,7 @@ const changePanel = (story: Story.Story<null>, { evaluator, iteration = 0, run }
   const title = `Changes since iteration ${iteration}`
   return panel(
     title,
-    changes.length === 0 ? empty("Nothing that tells of rewards, lengths, endings or the update changed.") : table(
+    changes.length === 0 ? empty("No metric of rewards, lengths, endings or the update changed.") : table(
       ["metric", `iteration ${iteration}`, `iteration ${iteration + 1}`, "change"],
       changes.map((change) => {
         const { before, name, now } = change

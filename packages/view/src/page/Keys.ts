@@ -11,9 +11,9 @@ import * as Zoom from "./Zoom.ts"
 const keys: ReadonlyArray<readonly [keys: string, meaning: string]> = [
   ["j  ↓", "next iteration, group or member"],
   ["k  ↑", "previous one"],
-  ["n / p", "next / previous iteration, from wherever you are in one"],
+  ["n / p", "next / previous iteration, from any page of an iteration"],
   ["g / G", "next / previous group"],
-  ["[ / ]", "previous / next member, from wherever you are in one"],
+  ["[ / ]", "previous / next member, from any page of a member"],
   ["← →", "previous / next token under the microscope"],
   ["Enter", "open what is selected"],
   ["Escape", "back to the level above"],

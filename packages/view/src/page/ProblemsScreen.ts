@@ -117,7 +117,7 @@ export const render = ({ measures, route, story }: Data): Screen => {
         h(
           "p",
           { class: "facts" },
-          "A reward from 0.5 on is good. A flaky problem went from good to bad or back more than once.",
+          "A reward of 0.5 or more is good. A flaky problem went from good to bad or back more than once.",
           evaluator === undefined
             ? ""
             : ` Problems that ${Text.foreign(evaluator)} does not measure are judged by their attempts in training.`

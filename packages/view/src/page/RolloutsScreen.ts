@@ -181,7 +181,7 @@ const note = ({ measures, route }: Data): Child => {
       ? ""
       : route.metric === "surprise"
       ? "Surprise is the mean of −log p of the sampled tokens, in nats."
-      : "A metric is added up over the turns; of one that holds or does not, the turns count in which it holds.",
+      : "A metric is summed over the turns; a yes-or-no metric is the number of turns in which it holds.",
     unread
   )
 }

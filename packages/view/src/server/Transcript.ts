@@ -35,7 +35,7 @@ export interface Context extends Language {
 
 /** Reasons why no token of a group is trained on. */
 const masks: Readonly<Record<Story.GroupCredit["verdict"] | "uncredited", string>> = {
-  uncredited: "no update has come to its group yet",
+  uncredited: "its group has not been part of an update yet",
   informative: "no advantage is recorded for its member",
   constant: "the rewards of its group are all equal",
   skipped: "its group was given up",

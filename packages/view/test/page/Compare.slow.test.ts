@@ -135,7 +135,7 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
         yield* visit(`${url}/#${fields}`, async (page) => {
           await page.getByText("first, second (2 seeds) ± SE").waitFor()
           await eventually(async () => assert.strictEqual(await page.locator("svg.plot polyline.curve").count(), 1))
-          await page.getByText("None: as far as both have come, they recorded the same.").waitFor()
+          await page.getByText("None: up to the end of the shorter run, both recorded the same.").waitFor()
         })
       }))
   })

@@ -92,7 +92,7 @@ describe("ViewServer", () => {
         decidedAfter: null
       })
       assert.deepStrictEqual(refusals, [
-        "first and third cannot be compared: no evaluator measured both to its end: train with evaluations (--eval-every)"
+        "first and third cannot be compared: no evaluator has measured both completely: train with evaluations (--eval-every)"
       ])
     }))
 

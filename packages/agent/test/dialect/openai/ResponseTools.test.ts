@@ -79,7 +79,7 @@ describe("calls to custom and namespaced tools", () => {
       const lenient = yield* opened(both)
       const { warnings } = (yield* lenient.post("/responses", asked)).body
       const detail =
-        `tools[].format has the type "grammar", expected "text": no call is held to a grammar of its client here`
+        `tools[].format has the type "grammar", expected "text": no call is constrained by a client's grammar here`
       assert.deepStrictEqual(warnings, [detail])
       assert.include(lenient.prompts[0], grammar.definition)
       const strict = yield* opened(both, false)

@@ -18,16 +18,16 @@ export const limitStopReasons: ReadonlyArray<StopReason> = [
 
 /** The settings for episodes that end at a limit. */
 export const TerminationSettings = Schema.Struct({
-  /** A total above 0 of an episode that ended at a limit becomes exactly 0. Default: false. */
+  /** Set a total reward above 0 to exactly 0 if the episode ended at a limit. Default: false. */
   zeroRewardOnLimit: Setting.toggle({
     default: false,
-    help: "A total above 0 of an episode that ended at a limit becomes exactly 0",
+    help: "Set a total reward above 0 to exactly 0 if the episode ended at a limit",
     identity: true
   }),
-  /** The stop reasons that count as ending at a limit; a hook's own names may be among them. */
+  /** The stop reasons that count as ending at a limit, including names that hooks define. */
   limitStopReasons: Setting.texts({
     default: limitStopReasons,
-    help: "The stop reasons that count as ending at a limit; a hook's own names may be among them",
+    help: "The stop reasons that count as ending at a limit, including names that hooks define",
     identity: true
   }),
   /** With zeroRewardOnLimit, do not grade a group in which every member ran out of time. Default: false. */

@@ -138,7 +138,7 @@ const prefix = (
   if (renderer.toolsPrefix !== undefined) {
     return renderer.toolsPrefix(tools.map(({ spec }) => spec), systemPrompt ?? "")
   }
-  const detail = "models of this family are not told of tools; use a renderer that has toolsPrefix, such as qwen3"
+  const detail = "the renderer of this family has no format for tools; use a renderer with toolsPrefix, such as qwen3"
   return Effect.fail(new RendererError({ renderer: renderer.name, detail }))
 }
 
@@ -152,7 +152,7 @@ const checks = <E, R>(
     Check.option("maxTurns", options.maxTurns, Check.whole(1)),
     Check.option("maxToolCalls", options.maxToolCalls, Check.whole(0)),
     ...Limits.checks(options.limits ?? Limits.unlimited, "limits."),
-    { field: "tools", found: `two of the name "${twice}"`, expected: "names that differ", holds: twice === undefined }
+    { field: "tools", found: `two named "${twice}"`, expected: "names that differ", holds: twice === undefined }
   ]
 }
 

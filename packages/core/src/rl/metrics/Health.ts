@@ -32,15 +32,15 @@ export const signs: ReadonlyArray<Sign> = [
     metric: "optim/effective_sample_size",
     title: "effective sample size",
     meaning:
-      "How many of the trained tokens still count after importance weighting, as a share: 1 where the policy that is " +
-      "trained is the one that sampled, near 0 where a few tokens decide the update",
+      "Share of the trained tokens that still count after importance weighting: 1 if the trained policy is the one that " +
+      "sampled them, near 0 if a few tokens decide the update",
     healthy: { least: 0.5 },
     advice: "Lower the learning rate, take fewer substeps or staler groups, or use a loss that clips"
   },
   {
     metric: "optim/effective_sample_size_sequences",
     title: "effective sample size of sequences",
-    meaning: "The same with the weight of each whole sequence, which falls earlier: collapse is announced here first",
+    meaning: "The same share with the weights of whole sequences. It falls earlier, and so warns of a collapse first",
     healthy: { least: 0.1 },
     advice: "Lower the learning rate or the staleness before the reward falls"
   },
@@ -50,15 +50,15 @@ export const signs: ReadonlyArray<Sign> = [
     meaning:
       "Mean of log q − log p over the trained tokens, q the sampler and p the trainer. Unbiased but noisy: it may be negative",
     healthy: { least: -0.01, most: 0.01 },
-    advice:
-      "On-policy it should be no more than rounding: compare the sampler's and the trainer's precision and prompts"
+    advice: "On-policy, it should only be rounding: compare the sampler's and the trainer's precision and prompts"
   },
   {
     metric: "optim/kl_sample_train_v2",
     title: "divergence of trainer from sampler, second estimate",
     meaning: "Half the mean of (log q − log p)²: never negative, a little biased",
     healthy: { most: 0.01 },
-    advice: "As above; mixtures of experts lie ten times higher than dense models"
+    advice:
+      "Compare the sampler's and the trainer's precision and prompts; mixture-of-experts models are about ten times higher than dense ones"
   },
   {
     metric: "optim/kl_sample_train_k3",
@@ -66,21 +66,21 @@ export const signs: ReadonlyArray<Sign> = [
     meaning:
       "Mean of ρ − 1 − log ρ with ρ the importance ratio: never negative and unbiased, but one outlier can dominate it",
     healthy: { most: 0.01 },
-    advice: "Where it is far above the second estimate a few tokens have extreme ratios: look at the largest ratio"
+    advice: "If it is far above the second estimate, a few tokens have extreme ratios: look at the largest ratio"
   },
   {
     metric: "optim/kl_by_depth/*",
     title: "divergence by depth of context",
     meaning:
-      "The second estimate for the tokens that lie so many positions or more into their sequence. A sampler and a trainer that " +
-      "read long contexts differently come apart with depth; `optim/kl_v1_by_depth` and `optim/kl_k3_by_depth` are the others",
+      "The second estimate for tokens at or after this position of their sequence. It grows with depth if sampler and trainer " +
+      "treat long contexts differently; `optim/kl_v1_by_depth` and `optim/kl_k3_by_depth` are the other estimates",
     healthy: { most: 0.01 },
-    advice: "Where it grows with depth, compare the positions, the attention and the truncation of sampler and trainer"
+    advice: "If it grows with depth, compare the positions, the attention and the truncation of sampler and trainer"
   },
   {
     metric: "optim/ratio_max",
     title: "largest importance ratio",
-    meaning: "How many times likelier the trainer finds the token that it has moved towards most",
+    meaning: "Largest importance ratio: the factor by which the trainer finds a token likelier than the sampler did",
     healthy: { most: 10 },
     advice: "Use a loss that clips, such as ppo or cispo"
   },
@@ -95,23 +95,22 @@ export const signs: ReadonlyArray<Sign> = [
     metric: "optim/entropy",
     title: "entropy",
     meaning:
-      "Mean surprise of the sampled tokens, in nats: how varied the policy is. It falls as the policy becomes sure",
+      "Mean −log p of the sampled tokens, in nats: how varied the policy is. It falls as the policy becomes certain",
     healthy: { least: 0.02 },
-    advice:
-      "Near 0 all attempts are alike and no group has a signal: raise the upper clip, or hold the policy by a KL penalty"
+    advice: "Near 0, all attempts are alike and no group has a signal: raise the upper clip, or add a KL penalty"
   },
   {
     metric: "async/in_flight_max",
     title: "staleness in flight",
-    meaning:
-      "Iterations for which the slowest group of an update was being sampled: how far the weights moved meanwhile",
-    advice: "Shorten the longest answers, give groups a time limit, or begin fewer ahead"
+    meaning: "Number of iterations during which the slowest group of an update was sampled, while the weights changed",
+    advice: "Shorten the longest answers, give groups a time limit, or start fewer ahead"
   },
   {
     metric: "async/in_queue_max",
     title: "staleness in queue",
-    meaning: "Iterations for which a finished group waited for its update: more is sampled than is trained on",
-    advice: "Begin fewer groups ahead: lower maxStepsOffPolicy"
+    meaning:
+      "Number of iterations for which a finished group waited for its update: more is sampled than is trained on",
+    advice: "Start fewer groups ahead: lower maxStepsOffPolicy"
   },
   {
     metric: "async/excess",
@@ -123,18 +122,18 @@ export const signs: ReadonlyArray<Sign> = [
   {
     metric: "grad_norm",
     title: "gradient norm",
-    meaning: "Length of the gradient before clipping, where the backend gives it. Spikes come before collapse",
-    advice: "Set gradClipNorm where spikes are many times the median"
+    meaning: "Norm of the gradient before clipping, if the backend reports it. Spikes often precede a collapse",
+    advice: "Set gradClipNorm if spikes are many times the median"
   },
   {
     metric: "update_norm",
     title: "length of the update",
-    meaning: "How far the optimizer step moved the weights, where the backend gives it. It should be steady"
+    meaning: "How far the optimizer step moved the weights, if the backend reports it. It should be steady"
   },
   {
     metric: "env/all/by_group/frac_mixed",
     title: "informative groups",
-    meaning: "Groups whose attempts earned different rewards, as a share: the others teach nothing",
+    meaning: "Share of the groups whose attempts earned different rewards; the others teach nothing",
     healthy: { least: 0.1 },
     advice: "Choose easier or harder problems, larger groups, or dynamic sampling"
   },
@@ -142,21 +141,22 @@ export const signs: ReadonlyArray<Sign> = [
     metric: "env/all/duplicates",
     title: "duplicate completions",
     meaning:
-      "Attempts whose tokens are the same as those of an earlier attempt of their group, as a share. It rises where answers are " +
-      "short and the policy grows certain. If it is high from the start, the backend may answer different seeds with equal samples"
+      "Share of the attempts whose tokens are the same as those of an earlier attempt of their group. It rises if answers are " +
+      "short and the policy becomes certain. If it is high from the start, the backend may answer different seeds with equal samples"
   },
   {
     metric: "env/all/truncated",
     title: "truncated answers",
     meaning:
-      "Attempts that were cut at their token limit, as a share: their rewards judge the limit more than the answer",
+      "Share of the attempts that were cut at their token limit; their rewards reflect the limit more than the answer",
     healthy: { most: 0.1 },
     advice: "Raise maxTokens, or penalise long answers with overlongBuffer"
   },
   {
     metric: "env/all/response_tokens/p50",
     title: "length of the median answer",
-    meaning: "Tokens of the median attempt. A steady rise or fall while the reward stands still is drift, not learning"
+    meaning:
+      "Tokens of the median attempt. A steady rise or fall while the reward does not change is drift, not learning"
   },
   {
     metric: "env/all/response_tokens/p95",
@@ -166,7 +166,7 @@ export const signs: ReadonlyArray<Sign> = [
   {
     metric: "drift/response_tokens",
     title: "drift of length",
-    meaning: "Length of the median answer in the newest five iterations as a multiple of what it was in the first five",
+    meaning: "Length of the median answer in the newest five iterations, relative to that in the first five",
     healthy: { least: 0.5, most: 2 },
     advice: "Check whether the reward pays for length itself: read long and short answers of one group"
   },
@@ -175,21 +175,23 @@ export const signs: ReadonlyArray<Sign> = [
     title: "drift of truncation",
     meaning: "By how much the share of cut answers has risen from the first five iterations to the newest five",
     healthy: { most: 0.1 },
-    advice: "Answers grow into their limit: raise maxTokens, or penalise long answers with overlongBuffer"
+    advice: "Answers reach their limit: raise maxTokens, or penalise long answers with overlongBuffer"
   },
   {
     metric: "teacher_forbidden",
     title: "tokens that the teacher forbids",
     meaning: "Share of the trained tokens that the teacher finds less likely than e⁻⁵⁰, and that count as −50 nats",
     healthy: { most: 0 },
-    advice: "Compare the tokenizers, and the tokens that the teacher's server masks: few such tokens decide an update"
+    advice:
+      "Compare the tokenizers, and the tokens that the teacher's server masks: a few such tokens can decide an update"
   },
   {
     metric: "kl_forbidden",
     title: "tokens that the reference forbids",
     meaning: "Share of the trained tokens that the reference finds less likely than e⁻⁵⁰, and that count as −50 nats",
     healthy: { most: 0 },
-    advice: "Compare the tokenizers, and the tokens that the reference's server masks: few such tokens decide an update"
+    advice:
+      "Compare the tokenizers, and the tokens that the reference's server masks: a few such tokens can decide an update"
   },
   {
     metric: "members/lost",

@@ -36,7 +36,7 @@ interface Pricing {
 }
 
 const unpricedWarning = (model: string) =>
-  `"${model}" has no price for what it is asked: dollars are unknown from here on`
+  `"${model}" has no price for some of its tokens: dollars are unknown from here on`
 
 const makePricing = (prices: Prices.Prices): Pricing => {
   const unpriced = new Set<string>()

@@ -31,12 +31,12 @@ export const CapSettings = Schema.Struct({
   }),
   /** Hard limit on the verdicts that judges are asked for. */
   maxJudgeCalls: Setting.int({ least: 0, unit: "calls", help: "Hard limit on the verdicts that judges are asked for" }),
-  /** Share of a hard limit from which the run warns, once, and goes on. Default: 0.8. */
+  /** Share of a hard limit at which the run warns once and continues. Default: 0.8. */
   softShare: Setting.number({
     above: 0,
     most: 1,
     default: 0.8,
-    help: "Share of a hard limit from which the run warns, once, and goes on"
+    help: "Share of a hard limit at which the run warns once and continues"
   })
 })
 

@@ -43,7 +43,7 @@ const prompts = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     )
   ),
   Case.make(
-    "logprobs: those of a sample are those of computeLogprobs over prompt and sample",
+    "logprobs: a sample's equal those of computeLogprobs over prompt and sample",
     Fixture.where(
       options,
       ({ promptLogprobs }) => promptLogprobs,

@@ -195,7 +195,7 @@ const custom = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "losses: a step submitted after a custom loss is not taken where the loss fails",
+    "losses: a step submitted after a custom loss is not taken if the loss fails",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       yield* Fixture.learn(client)

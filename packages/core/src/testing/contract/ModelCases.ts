@@ -23,7 +23,7 @@ export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "models: capabilities are numbers one can plan with",
+    "models: capabilities are usable numbers",
     Effect.gen(function*() {
       const { contextLength, loraRank: [min, max], topkPromptLogprobs } = yield* Fixture.capabilities(options)
       yield* Case.expect(Number.isInteger(contextLength) && contextLength > 0, "contextLength above 0", contextLength)

@@ -38,7 +38,7 @@ const counts = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "sampling: at most maxTokens, and all of them where the reason is length",
+    "sampling: at most maxTokens, and all of them if the stop reason is length",
     Effect.gen(function*() {
       const client = yield* Fixture.sampling(options)
       for (const { stopReason, tokens } of yield* sample(client, {}, 4)) {

@@ -91,7 +91,7 @@ const steps = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "training: a step with learning rate 0 does not",
+    "training: a step with learning rate 0 does not change the weights",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       const before = yield* Fixture.logprobs(client)

@@ -95,16 +95,16 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
           ? expectNone(expected, only(found.held, isBad), `after it ${endingOf(found)}, ${Law.describe(line)}`)
           : Effect.void))
   return [
-    released("release: what was acquired, at the end", goesWell, "nothing held", isHeld),
-    released("release: what was acquired, after a failure", fails, "nothing held", isHeld),
+    released("release: resources are released at the end", goesWell, "nothing held", isHeld),
+    released("release: resources are released after a failure", fails, "nothing held", isHeld),
     released("release: once", () => true, "one release", isReleasedTwice),
     forLines(
-      "release: what was acquired, wherever it is interrupted",
+      "release: resources are released wherever an episode is interrupted",
       (line) => afterInterruption(makeEnv, line, options)
     ),
     forLines("timeouts: end it", (line) => afterTimeout(makeEnv, line, options)),
     forLines(
-      "fibers: none goes on",
+      "fibers: none outlives the episode",
       (line) =>
         Effect.flatMap(
           audited(makeEnv, line, options),

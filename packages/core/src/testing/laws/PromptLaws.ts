@@ -143,7 +143,7 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
     ),
     Law.forEpisodes("prompts: branch from earlier turns", makeEnv, options, namesEarlierTurns),
     Law.forEpisodes(
-      "prompts: stay as they were shown, and actions as they were taken",
+      "prompts: do not change after they were shown, nor actions after they were taken",
       makeEnv,
       options,
       (played) => expect(isUntouched(played), "tokens nobody changes", `changed tokens, ${Law.describe(played.line)}`)

@@ -69,7 +69,7 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
     twice("seeds: the same seed shows the same first prompt", "first", "the first prompt again"),
     twice("seeds: the same actions have the same consequences", "later", "the same steps again"),
     Law.make(
-      "order: of episodes does not matter",
+      "order: the order of episodes does not matter",
       Effect.gen(function*() {
         const once = yield* Effect.forEach(lines, play)
         const again = yield* Effect.forEach(lines, play)
@@ -84,7 +84,7 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
       })
     ),
     Law.make(
-      "siblings: at the same time do not matter",
+      "siblings: concurrent episodes do not affect each other",
       Effect.gen(function*() {
         const alone = yield* Effect.forEach(lines, play)
         const again = yield* Effect.forEach(lines, play)

@@ -114,7 +114,7 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
     Effect.forEach(Play.lines(options), (line) => answersInTime(makeEnv, line, options), { discard: true })
   ),
   Law.forEpisodes(
-    "steps: go on or are done for a known reason",
+    "steps: continue, or end for a known reason",
     makeEnv,
     options,
     forSteps(
@@ -162,7 +162,7 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
     })
   ),
   Law.make(
-    "tool calls: are no more than are left",
+    "tool calls: do not exceed the number that is left",
     Effect.forEach(
       budgets,
       (budget) =>

@@ -159,6 +159,6 @@ it.effect("sizes below 1 are refused when the group is opened", () =>
     const opened = (options: object) =>
       Effect.flatMap(group({ preferenceModel: shorter, ...options }), ({ open }) => Effect.exit(open))
     const wrong = yield* opened({ matchupGroupSize: 0 })
-    assert.include(String(wrong), "matchupGroupSize is 0, expected a whole number from 1 on")
+    assert.include(String(wrong), "matchupGroupSize is 0, expected a whole number of at least 1")
     assert.include(String(yield* opened({ concurrency: 0 })), "concurrency is 0")
   }))

@@ -273,8 +273,8 @@ describe("injected messages", () => {
 
 describe("MessageEnv.toEnv refuses invalid options", () => {
   const refused = [
-    [{ maxTrajectoryTokens: 0 }, "maxTrajectoryTokens is 0, expected a whole number from 1 on"],
-    [{ maxGenerationTokens: -1 }, "maxGenerationTokens is -1, expected a whole number from 0 on"],
+    [{ maxTrajectoryTokens: 0 }, "maxTrajectoryTokens is 0, expected a whole number of at least 1"],
+    [{ maxGenerationTokens: -1 }, "maxGenerationTokens is -1, expected a whole number of at least 0"],
     [{ failedParseReward: NaN }, "failedParseReward is NaN, expected a finite number"],
     [{ contextOverflowReward: Infinity }, "contextOverflowReward is Infinity, expected a finite number"]
   ] as const

@@ -61,7 +61,7 @@ describe("ToolEnv.make", () => {
       const renderer = yield* Renderers.byName("role_colon", Talk.tokenizer)
       const options = { model: { renderer }, tools: echo().tools, messages: question }
       const error = yield* Effect.flip(ToolEnv.make({ ...options, grade: () => Effect.succeed({ reward: 1 }) }))
-      assert.include(error.message, `renderer "role_colon": models of this family are not told of tools`)
+      assert.include(error.message, `renderer "role_colon": the renderer of this family has no format for tools`)
     }))
 })
 
@@ -332,18 +332,21 @@ describe("ToolEnv refuses invalid options", () => {
   it.effect("before the episode starts", () =>
     Effect.gen(function*() {
       const refused = [
-        [{ maxConsecutive: -1 }, "parseErrors.maxConsecutive is -1, expected a whole number from 0 on"],
-        [{ penaltyPerError: -0.1 }, "parseErrors.penaltyPerError is -0.1, expected a number from 0 on"],
+        [{ maxConsecutive: -1 }, "parseErrors.maxConsecutive is -1, expected a whole number of at least 0"],
+        [{ penaltyPerError: -0.1 }, "parseErrors.penaltyPerError is -0.1, expected a number of at least 0"],
         [{ retryMessage: "again!" }, "parseErrors.retryMessage is again!, expected a text that holds {details}"],
         [{ terminalReward: NaN }, "parseErrors.terminalReward is NaN, expected a finite number"]
       ] as const
       for (const [parseErrors, message] of refused) assert.strictEqual(yield* refusal({ parseErrors }), message)
       assert.strictEqual(stopReason(yield* play([answer()], { parseErrors: { terminalReward: -0.5 } })), "completed")
-      assert.strictEqual(yield* refusal({ maxTurns: 0 }), "maxTurns is 0, expected a whole number from 1 on")
-      assert.strictEqual(yield* refusal({ maxToolCalls: -1 }), "maxToolCalls is -1, expected a whole number from 0 on")
+      assert.strictEqual(yield* refusal({ maxTurns: 0 }), "maxTurns is 0, expected a whole number of at least 1")
+      assert.strictEqual(
+        yield* refusal({ maxToolCalls: -1 }),
+        "maxToolCalls is -1, expected a whole number of at least 0"
+      )
       assert.strictEqual(
         yield* refusal({ tools: [...echo().tools, ...echo().tools] }),
-        `tools is two of the name "echo", expected names that differ`
+        `tools is two named "echo", expected names that differ`
       )
     }))
 })

@@ -43,7 +43,7 @@ describe("dollars", () => {
       assert.isAbove(records.find(RunRecord.guards.GroupRolledOut)?.spent.dollars ?? NaN, 0)
       assert.notProperty(lastSpent(records), "dollars")
       assert.deepStrictEqual(warnings(records), [
-        "\"another\" has no price for what it is asked: dollars are unknown from here on"
+        "\"another\" has no price for some of its tokens: dollars are unknown from here on"
       ])
     }).pipe(Effect.provide(withAnother)))
 
@@ -115,7 +115,7 @@ describe("prices", () => {
         Effect.map(Effect.flip(Prices.decode(given, "--prices p.yaml")), ({ message }) => message)
       assert.include(
         yield* refused({ tiny: { sample: -1 } }),
-        "--prices p.yaml.tiny.sample is -1, expected a number from 0 on"
+        "--prices p.yaml.tiny.sample is -1, expected a number of at least 0"
       )
       assert.include(yield* refused({ tiny: { smaple: 1 } }), "did you mean \"sample\"?")
       assert.include(yield* refused([1]), "--prices p.yaml is [1], expected an object of models")

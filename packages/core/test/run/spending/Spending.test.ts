@@ -157,7 +157,7 @@ describe("a request without a metered client", () => {
       )
       assert.notProperty(lastSpent(unknown), "dollars")
       assert.deepStrictEqual(warnings(unknown), [
-        "\"outside\" has no price for what it is asked: dollars are unknown from here on"
+        "\"outside\" has no price for some of its tokens: dollars are unknown from here on"
       ])
     }))
 })

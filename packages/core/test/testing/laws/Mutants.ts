@@ -87,7 +87,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "overwrites the policy's tokens",
-    breaks: "prompts: stay as they were shown, and actions as they were taken",
+    breaks: "prompts: do not change after they were shown, nor actions after they were taken",
     make: () =>
       changed((env) => ({
         step: (action) => Effect.tap(env.step(action), () => Effect.sync(() => void action.tokens.fill(0)))
@@ -170,7 +170,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "ends for a reason of its own",
-    breaks: "steps: go on or are done for a known reason",
+    breaks: "steps: continue, or end for a known reason",
     make: () =>
       stepping((step) => step._tag === "Done" ? JSON.parse(JSON.stringify({ ...step, stopReason: "bored" })) : step)
   },
@@ -210,7 +210,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "calls one tool too many",
-    breaks: "tool calls: are no more than are left",
+    breaks: "tool calls: do not exceed the number that is left",
     make: () =>
       changed((env) => ({ step: (action) => Effect.map(env.step(action), (step) => ({ ...step, toolCalls: 3 })) }))
   },
@@ -236,7 +236,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "pays more after the topic one above",
-    breaks: "order: of episodes does not matter",
+    breaks: "order: the order of episodes does not matter",
     make: () => {
       let last = -1
       return (seed) => {
@@ -248,7 +248,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "pays more where others are in the room",
-    breaks: "siblings: at the same time do not matter",
+    breaks: "siblings: concurrent episodes do not affect each other",
     make: () => {
       let present = 0
       const enter = Effect.acquireRelease(Effect.sync(() => present++), () => Effect.sync(() => present--))
@@ -258,12 +258,12 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "keeps what it holds when all went well",
-    breaks: "release: what was acquired, at the end",
+    breaks: "release: resources are released at the end",
     make: () => holding((exit, release) => Exit.isSuccess(exit) ? Effect.void : release)
   },
   {
     rule: "keeps what it holds after a failure",
-    breaks: "release: what was acquired, after a failure",
+    breaks: "release: resources are released after a failure",
     make: () => holding((exit, release) => Exit.isFailure(exit) && !isInterrupted(exit) ? Effect.void : release)
   },
   {
@@ -273,7 +273,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "keeps what it holds when interrupted",
-    breaks: "release: what was acquired, wherever it is interrupted",
+    breaks: "release: resources are released wherever an episode is interrupted",
     make: () => holding((exit, release) => isInterrupted(exit) ? Effect.void : release)
   },
   {
@@ -284,7 +284,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "leaves a fiber behind",
-    breaks: "fibers: none goes on",
+    breaks: "fibers: none outlives the episode",
     make: () => (seed) => Effect.andThen(Effect.forkIn(Effect.never, Scope.makeUnsafe()), Dialogue.make(seed))
   }
 ]
