@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { checkCreated } from "./create-check.mjs"
+import { checkReadmes } from "./readme-check.mjs"
 
 /** Bytes of a part of the page, gzipped. */
 const largestAsset = 250_000
@@ -204,6 +205,7 @@ try {
     server.kill()
   }
   await checkCreated(tarballs, project)
+  await checkReadmes(tarballs, project)
   console.log(`packed, type-checked and run on ${process.version}`)
 } finally {
   rmSync(project, { recursive: true, force: true })
