@@ -3,7 +3,9 @@
  * both have a token boundary, the tokens of one span the same bytes as those of the other.
  *
  * @example
- * const { spans, tokens } = Retokenized.response({ tokens: sampled, stopReason: "stop" }, student, teacher)
+ * const boundaries = Retokenized.align([1, 3, 4], [3, 4])
+ * Array.from(boundaries.own) // => [0, 2, 3]
+ * Array.from(boundaries.other) // => [0, 1, 2]
  */
 import * as Bytes from "effect/Bytes"
 import type * as Sampling from "../model/Sampling.ts"

@@ -1,4 +1,4 @@
-/** Distillation on the engine: teachers by tag, teachers with another prompt, and imitation of a teacher's answers. */
+/** Distillation on the engine: teachers by tag, with another prompt or another tokenizer, and imitation of a teacher's answers. */
 import {
   ChatModel,
   Credit,
@@ -16,6 +16,7 @@ import * as Engine from "@effect-rl/engine/Engine"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
+import * as ByteLevelModel from "./ByteLevelModel.ts"
 import * as TestEngine from "./TestEngine.ts"
 
 const questions = ["1 + 2", "3 + 4", "5 + 1", "2 + 7"].map((sum) => `What is ${sum}?`)
@@ -90,6 +91,37 @@ describe("distillation", () => {
         const given = { model, lora: options.lora, dataset, update: { learningRate: 3e-3 } }
         const nll = metrics(yield* Stream.runCollect(Supervised.run(given)), "nll")
         assert.isBelow(nll.at(-1) ?? NaN, (nll[0] ?? NaN) / 2)
+      }).pipe(Effect.scoped, Effect.provide(RunStore.RunStore.layerMemory, { local: true })))
+  })
+})
+
+const byteLevel = "byte-level"
+
+const withByteLevel = Layer.unwrap(
+  Effect.map(
+    ByteLevelModel.make(TestEngine.model),
+    (place) => Engine.layerOptions({ workers: 2, models: [{ name: byteLevel, place }] })
+  )
+)
+
+describe("distillation from a teacher with another tokenizer", () => {
+  layer(Layer.provideMerge(withByteLevel, NodeServices.layer))((it) => {
+    it.effect("moves a model towards one that reads and writes single bytes", () =>
+      Effect.gen(function*() {
+        const options = yield* student
+        const model = yield* ChatModel.resolve(byteLevel)
+        assert.notStrictEqual(model.tokenizer.fingerprint, options.model.tokenizer.fingerprint)
+        const tinker = yield* Tinker.Tinker
+        const teacher = yield* tinker.createSamplingClient({ baseModel: byteLevel })
+        const credit = Credit.distill({ teacher, models: { student: options.model, teacher: model } })
+        const dataset = asked(options.model, [])
+        const records = yield* Stream.runCollect(
+          Rl.run({ ...options, dataset, update: { learningRate: 3e-3, credit } })
+        )
+        const [before = NaN, ...later] = metrics(records, "teacher_kl")
+        assert.isAbove(before, 0)
+        assert.isBelow(later.at(-1) ?? NaN, 0.75 * before)
+        assert.deepStrictEqual(metrics(records, "teacher_truncated"), [])
       }).pipe(Effect.scoped, Effect.provide(RunStore.RunStore.layerMemory, { local: true })))
   })
 })
