@@ -99,7 +99,7 @@ export const make = (conversations: ReadonlyArray<OpenAi.Conversation>, unrecord
  *
  * @example
  * Effect.gen(function*() {
- *   const task = yield* ReplayedTools.task(conversation)
+ *   const task = yield* ReplayedTools.task({ messages, tools: [] })
  *   return yield* ToolEnv.make({
  *     ...task,
  *     model,

@@ -4,6 +4,7 @@
  *
  * @example
  * const counts: Secrets.Counts = new Map()
+ * const key = "sk-".padEnd(30, "a1b2")
  * const clean = Secrets.text(counts)(`export OPENAI_API_KEY=${key}`) // "export OPENAI_API_KEY=[redacted]"
  */
 import type { Message } from "@effect-rl/core"

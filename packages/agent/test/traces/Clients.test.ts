@@ -108,11 +108,14 @@ const reserialised = ({ tool_calls, ...message }: OpenAi.ChatMessage): OpenAi.Ch
   })
 })
 
+/** Sessions of each client. */
+const sessions = process.env["EFFECT_RL_SOAK"] === undefined ? 8 : 250
+
 describe("Traces.load", () => {
   for (const [name, { client, isReserialised }] of Object.entries(clients)) {
     it.live(`imports sessions of clients of ${name} as the gateway recorded them`, () =>
       Effect.gen(function*() {
-        for (let seed = 0; seed < 8; seed++) {
+        for (let seed = 0; seed < sessions; seed++) {
           const { log, recorded, renderer } = yield* Recording.session(client, ...answers(Draw.make(seed, name)))
           const { conversations, report } = yield* Traces.load([Recording.file(...log)])
           const [conversation = assert.fail("no conversation"), ...others] = conversations
