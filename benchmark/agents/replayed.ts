@@ -21,7 +21,7 @@ import {
   ToolEnv
 } from "@effect-rl/core"
 import { Calculation, CalculatorEnv } from "@effect-rl/recipes"
-import { Clock, Effect, FileSystem, Stream } from "effect"
+import { Array as Arr, Clock, Effect, FileSystem, Stream } from "effect"
 import { loadavg } from "node:os"
 import OpenAI from "openai"
 import * as OpenAiAgent from "../../examples/agents/openai.ts"
@@ -86,7 +86,7 @@ const recorded = Effect.fnUntraced(function*(model: ChatModel.ChatModel, seed: n
   const file = `${yield* fs.makeTempDirectoryScoped()}/log.jsonl`
   yield* fs.writeFileString(file, log.join("\n"))
   const { conversations } = yield* Traces.load([file])
-  return Map.groupBy(conversations, ({ messages: [first] }) => first === undefined ? "" : Message.text(first))
+  return Arr.groupBy(conversations, ({ messages: [first] }) => first === undefined ? "" : Message.text(first))
 }, Effect.scoped)
 
 type Conversations = Effect.Success<ReturnType<typeof recorded>>
@@ -98,7 +98,7 @@ const replayed = (
   { answer, expression }: Calculation.Calculation
 ) =>
   Effect.flatMap(
-    ReplayedTools.make(conversations.get(CalculatorEnv.question(expression)) ?? [], "tell"),
+    ReplayedTools.make(conversations[CalculatorEnv.question(expression)] ?? [], "tell"),
     (tools) =>
       ToolEnv.make({
         model,
@@ -124,7 +124,7 @@ const train = (control: Controls.Control) =>
     const heldOut = Calculation.heldOut(256, "short").map((task) =>
       EnvGroupBuilder.make({ key: task.expression, size: 1, makeEnv: () => live(model, task) })
     )
-    const tasks = tasksOf(seed).filter(({ expression }) => conversations.has(CalculatorEnv.question(expression)))
+    const tasks = tasksOf(seed).filter(({ expression }) => CalculatorEnv.question(expression) in conversations)
     const records = yield* Stream.runCollect(Rl.run({
       model,
       dataset: RLDataset.fromArray(tasks, {
@@ -152,7 +152,7 @@ const train = (control: Controls.Control) =>
       before,
       after,
       besides: {
-        conversations: Array.from(conversations.values()).flat().length,
+        conversations: Object.values(conversations).flat().length,
         seconds: ((yield* Clock.currentTimeMillis) - began) / 1000,
         load: loadavg()[0] ?? NaN
       }
