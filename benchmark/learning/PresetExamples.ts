@@ -152,8 +152,19 @@ const distillMulti = {
   }
 }
 
+/** In a control the teacher reads the prompt, but has not learned to follow it. */
+const distillPrompt = {
+  name: Recipes.distillPrompt.name,
+  control: "taught by itself",
+  kinds: {
+    trained: lastStage(Recipes.distillPrompt, () => ({})),
+    "learning rate 10⁻¹²": lastStage(Recipes.distillPrompt, () => still),
+    "taught by itself": lastStage(Recipes.distillPrompt, () => ({ teacher: model }))
+  }
+}
+
 /** The pipelines whose last stage learns from what earlier stages learned. */
-export const distilling = [distill, distillMulti]
+export const distilling = [distill, distillMulti, distillPrompt]
 
 /** The recipes that train on examples. */
 export const onExamples = [supervised, dpo, preferenceModel]

@@ -53,6 +53,7 @@ const rewardedRecipes = [
   rewarded(Recipes.rubric),
   rewarded(Recipes.calculator),
   rewarded(Recipes.lookup),
+  rewarded(Recipes.searchTool),
   rewarded(Recipes.format),
   rewarded(Recipes.ticTacToe)
 ]
@@ -178,7 +179,7 @@ const publish = Effect.fnUntraced(function*(subjects: ReadonlyArray<Subject>) {
   Report.write(name, "What the presets learn, and what they do not", [
     `Measured last ${kept.machine}.`,
     `Recipes run with the settings that the engine uses if no model is named, on two workers of the embedded engine; the recipes with sums
-have \`--model effect-rl/tiny-tasks\`, but rubric trains \`effect-rl/tiny-128\`, and twenty_questions \`effect-rl/tiny-questions\`. The
+have \`--model effect-rl/tiny-tasks\`, but rubric trains \`effect-rl/tiny-128\`, twenty_questions \`effect-rl/tiny-questions\`, and search_tool \`effect-rl/tiny-tools\`. The
 numbers are shares of correct answers to held-out problems, sampled at temperature 1, with 95 % intervals. For tic-tac-toe they are mean
 rewards against a random opponent, from −2 for an illegal move to 1; its curves are of self-play, in which one side's win is the other's
 loss. For preference-model they are shares of correct verdicts on held-out comparisons: the untrained model gives no verdict, and chance is

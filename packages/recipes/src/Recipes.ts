@@ -14,6 +14,7 @@ import { distill, onPolicyDistill, supervised } from "./arithmetic/SupervisedSum
 import { calculator } from "./calculator/Calculator.ts"
 import { codeRl } from "./code/CodeRl.ts"
 import { distillMulti, multiTeacher } from "./distillation/MultiTeacher.ts"
+import { distillPrompt, promptDistillation } from "./distillation/PromptDistillation.ts"
 import { format } from "./format/Format.ts"
 import { ticTacToe } from "./games/SelfPlayTicTacToe.ts"
 import { gsm8k } from "./gsm8k/Gsm8k.ts"
@@ -23,6 +24,7 @@ import { deepMath, math, polaris } from "./math/Math.ts"
 import type { Pipeline } from "./Pipeline.ts"
 import type { Recipe } from "./Recipe.ts"
 import { rubric } from "./rubric/RubricGraded.ts"
+import { searchTool } from "./searchTool/SearchTool.ts"
 import { twentyQuestions } from "./twentyQuestions/TwentyQuestions.ts"
 
 export {
@@ -32,6 +34,7 @@ export {
   deepMath,
   distill,
   distillMulti,
+  distillPrompt,
   dpo,
   format,
   gsm8k,
@@ -44,8 +47,10 @@ export {
   polaris,
   preferenceModel,
   preferenceRl,
+  promptDistillation,
   rlhf,
   rubric,
+  searchTool,
   smolLm2Sums,
   supervised,
   ticTacToe,
@@ -64,6 +69,7 @@ export const all: ReadonlyArray<Recipe<unknown, Services>> = [
   dpo,
   onPolicyDistill,
   multiTeacher,
+  promptDistillation,
   preferenceModel,
   preferenceRl,
   rubric,
@@ -75,6 +81,7 @@ export const all: ReadonlyArray<Recipe<unknown, Services>> = [
   twentyQuestions,
   calculator,
   lookup,
+  searchTool,
   format,
   ticTacToe,
   codeRl
@@ -84,5 +91,6 @@ export const all: ReadonlyArray<Recipe<unknown, Services>> = [
 export const pipelines: ReadonlyArray<Pipeline<unknown, Services>> = [
   distill,
   distillMulti,
+  distillPrompt,
   rlhf
 ]

@@ -80,6 +80,13 @@ export * as Directory from "./lookup/Directory.ts"
 /** An environment with a question about a fact that the model can only find with a search tool. */
 export * as LookupEnv from "./lookup/LookupEnv.ts"
 
+/** Search by words: documents ranked by BM25. */
+export * as Bm25 from "./searchTool/Bm25.ts"
+/** Documents to search, and questions about them. */
+export * as SearchCorpus from "./searchTool/SearchCorpus.ts"
+/** A question whose answer is found in documents, with a search as a tool. */
+export * as SearchEnv from "./searchTool/SearchEnv.ts"
+
 /** Conversations to continue, with the rubrics by which the next message is graded. */
 export * as RubricTasks from "./rubric/RubricTasks.ts"
 

@@ -30,12 +30,14 @@ export interface Format {
 
 const Strings = Schema.fromJsonString(Schema.Array(Schema.String))
 
+export const json: Format = {
+  name: "a JSON array",
+  write: (words) => JSON.stringify(words),
+  read: (text) => Option.getOrElse(Schema.decodeUnknownOption(Strings)(text), () => [])
+}
+
 export const formats: ReadonlyArray<Format> = [
-  {
-    name: "a JSON array",
-    write: (words) => JSON.stringify(words),
-    read: (text) => Option.getOrElse(Schema.decodeUnknownOption(Strings)(text), () => [])
-  },
+  json,
   {
     name: "a bullet list",
     write: (words) => words.map((word) => `- ${word}`).join("\n"),
@@ -57,15 +59,13 @@ export const triples = words.flatMap((a) =>
   words.flatMap((b) => words.flatMap((c) => new Set([a, b, c]).size === 3 ? [[a, b, c]] : []))
 )
 
-const tasks = (isWanted: (triple: string) => boolean): ReadonlyArray<Task> =>
-  triples.filter((triple) => isWanted(triple.join())).flatMap((words) =>
-    formats.map((format) => ({ ...format, words }))
-  )
+const inEveryFormat = (triples: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<Task> =>
+  triples.flatMap((words) => formats.map((format) => ({ ...format, words })))
 
-/** Whether a triple of words is held out, in every format. One in eight is. */
-const isHeldOut = (triple: string) => Seed.derive(0, triple) % 8 === 0
-const trained = tasks((triple) => !isHeldOut(triple))
-const heldOut = tasks(isHeldOut)
+/** Whether words are held out, in every format. One triple in eight is. */
+export const isHeldOut = (words: ReadonlyArray<string>) => Seed.derive(0, words.join()) % 8 === 0
+const trained = inEveryFormat(triples.filter((words) => !isHeldOut(words)))
+const heldOut = inEveryFormat(triples.filter(isHeldOut))
 
 /**
  * The text that asks the model for a list in a format.

@@ -1,0 +1,57 @@
+/** Search by words: documents ranked by BM25. */
+
+/** Documents with the counts that their ranking needs. */
+export interface Index {
+  readonly documents: ReadonlyArray<string>
+  /** How often each word occurs in each document that has it. */
+  readonly postings: ReadonlyMap<string, ReadonlyMap<number, number>>
+  /** Words of each document. */
+  readonly lengths: ReadonlyArray<number>
+}
+
+/** BM25's k1: how much a repeated word still counts. */
+const saturation = 1.2
+/** BM25's b: how much the length of a document counts against it. */
+const lengthWeight = 0.75
+
+const wordsOf = (text: string) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+
+/**
+ * The index of some documents.
+ *
+ * @example
+ * const index = Bm25.make(["The lighthouse of Cape Marlin was built in 1871.", "The harbour of Cape Marlin has 34 berths."])
+ * const [lighthouse] = Bm25.search(index, "lighthouse Marlin", 1)
+ */
+export const make = (documents: ReadonlyArray<string>): Index => {
+  const postings = new Map<string, Map<number, number>>()
+  const lengths = documents.map((document, at) => {
+    const words = wordsOf(document)
+    for (const word of words) {
+      const counts = postings.get(word) ?? new Map<number, number>()
+      postings.set(word, counts.set(at, (counts.get(at) ?? 0) + 1))
+    }
+    return words.length
+  })
+  return { documents, postings, lengths }
+}
+
+/**
+ * At most `most` documents that share a word with the query, the best first, and the earlier one first if two are equally good. Words count
+ * by their inverse document frequency, as in Lucene. Case and punctuation do not count.
+ */
+export const search = ({ documents, lengths, postings }: Index, query: string, most: number): ReadonlyArray<string> => {
+  const meanLength = lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, lengths.length)
+  const scores = new Map<number, number>()
+  for (const word of new Set(wordsOf(query))) {
+    const counts = postings.get(word) ?? new Map<number, number>()
+    const rarity = Math.log1p((documents.length - counts.size + 0.5) / (counts.size + 0.5))
+    for (const [at, count] of counts) {
+      const length = 1 - lengthWeight + lengthWeight * (lengths[at] ?? 0) / meanLength
+      const gain = rarity * count * (saturation + 1) / (count + saturation * length)
+      scores.set(at, (scores.get(at) ?? 0) + gain)
+    }
+  }
+  return [...scores].sort(([a, best], [b, better]) => better - best || a - b).slice(0, most)
+    .flatMap(([at]) => documents[at] ?? [])
+}
