@@ -150,6 +150,15 @@ const agreement = ({ rows }: Kept.Kept) => {
   ]
 }
 
+/** A sentence that names the measurements on WASI that are missing; none if there are none. */
+const unmeasured = ({ rows }: Kept.Kept) => {
+  const lacking = Object.keys(kinds).flatMap((kind) => {
+    const seeds = [0, 1, 2].slice(rows[portable.title]?.[kind]?.length ?? 0)
+    return seeds.length === 0 ? [] : [`${kind} with seeds ${seeds.join(", ")}`]
+  })
+  return lacking.length === 0 ? [] : [`Not measured on WASI: ${lacking.join("; ")}.`]
+}
+
 const program = Effect.gen(function*() {
   const named = process.argv.slice(2)
   for (const { row, seeds } of stages) {
@@ -166,6 +175,7 @@ temperature 1, with 95 % intervals. Then come the mean rewards of the first and 
 of time with at least one program running in a sandbox. If the load exceeds 5, other programs shared the two processors.`,
     `![${labels.title}: every curve rises above its control](../../docs/images/curves/${name}.svg)`,
     Report.table(["", "before [95 %]", "after [95 %]", "first reward", "last", "s", "verdicts", "load"], rowsOf(kept)),
+    ...unmeasured(kept),
     ...agreement(kept),
     "A run that is killed midway and resumed ends with [the same numbers](programs-killed.md)."
   ])

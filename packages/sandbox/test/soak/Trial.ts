@@ -137,7 +137,10 @@ export const run = Effect.fnUntraced(function*(
   )
   if (Exit.isFailure(opened)) return failureOf(opened.cause)
   if (isSecond === true) yield* Effect.exit(opened.value.exec({ argv: ["python3", "-c", "pass"] }))
-  const fiber = yield* Effect.forkChild(opened.value.exec({ argv: ["python3", "-c", python], stdin }))
+  // Otherwise, on a busy machine, the scope could close before the program is asked for.
+  const fiber = yield* Effect.forkChild(opened.value.exec({ argv: ["python3", "-c", python], stdin }), {
+    startImmediately: true
+  })
   if (cut !== undefined) {
     yield* Effect.sleep(cut.after)
     yield* cut.by === "scope" ? Scope.close(scope, Exit.void) : Fiber.interrupt(fiber)
