@@ -63,7 +63,7 @@ describe("effect-rl", () => {
     ["train arithmetic --plan --model effect-rl/tiny-12", "did you mean \"effect-rl/tiny-128\"? Choose from: "],
     [
       "train arithmetic --plan --model Qwen/Qwen3-4B",
-      "tiny-tools; the engine loads a folder in Hugging Face's layout or a .gguf file too, as in --model ./folder, and a service has more"
+      "tiny-questions; the engine loads a folder in Hugging Face's layout or a .gguf file too, as in --model ./folder, and a service has more"
     ],
     ["train ./nope.ts", "error: ./nope.ts is not a recipe: it does not exist"],
     ["eval ./nope.ts", "error: ./nope.ts is not a recipe: it does not exist"],
