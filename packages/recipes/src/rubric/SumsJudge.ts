@@ -19,7 +19,14 @@ const answerIn = (prompt: string) =>
  * error.
  *
  * @example
- * const group = RubricGradedGroupBuilder.make({ key, size: 4, model, messages, rubrics, judge: SumsJudge.judge })
+ * const group = RubricGradedGroupBuilder.make({
+ *   key: "2 + 3",
+ *   size: 4,
+ *   model,
+ *   messages: [Message.user("What is 2 + 3?")],
+ *   rubrics: [{ text: "Does the chatbot correctly get the answer 5?" }],
+ *   judge: SumsJudge.judge
+ * })
  */
 export const judge: MessagePolicy.MessagePolicy = {
   respond: ({ messages }) =>

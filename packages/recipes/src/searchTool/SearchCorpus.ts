@@ -1,4 +1,9 @@
-/** Documents to search, and questions about them: a made-up gazetteer, or the files of a folder. */
+/**
+ * Documents to search, and questions about them: a made-up gazetteer, or the files of a folder.
+ *
+ * @example
+ * SearchCorpus.gazetteer.documents.length // => 120
+ */
 import { Seed } from "@effect-rl/core/environments"
 import { Jsonl, RowError } from "@effect-rl/files"
 import * as Effect from "effect/Effect"

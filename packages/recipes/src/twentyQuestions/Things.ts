@@ -1,4 +1,9 @@
-/** Things to guess, and yes-or-no questions whose answers are known for each of them. */
+/**
+ * Things to guess, and yes-or-no questions whose answers are known for each of them.
+ *
+ * @example
+ * Things.answer("eagle", "Can it fly?") // => "Yes"
+ */
 
 /** A question, and how other wordings of it are recognised. */
 interface Trait {
