@@ -184,8 +184,8 @@ numbers are shares of correct answers to held-out problems, sampled at temperatu
 rewards against a random opponent, from −2 for an illegal move to 1; its curves are of self-play, in which one side's win is the other's
 loss. For preference-model they are shares of correct verdicts on held-out comparisons: the untrained model gives no verdict, and chance is
 one half. For rubric they are the means of what the judge gives. The intervals of guess-number and twenty_questions are wide because only
-four numbers and five things are held out, each played 64 and 48 times. Seconds are those of training; for distill and distill-multi, of
-teachers and student. If the load is above 3 or missing, other programs shared the two processors.`,
+four numbers and five things are held out, each played 64 and 48 times. search_tool is asked 16 times about each of 15 held-out places.
+Seconds are those of training; for distill and distill-multi, of teachers and student. If the load is above 3 or missing, other programs shared the two processors.`,
     ...drawings.map(({ name, title }) =>
       `![${title}: every curve rises above its control](../../docs/images/curves/${name}.svg)`
     ),
