@@ -258,7 +258,8 @@ const useOf = (named: Use["named"], running: Running.Running, turns: Semaphore.S
 })
 
 /**
- * The content of a file in a session. If the session cannot read it because it is not a file, such as a folder, the result is undefined.
+ * The content of a file in a session; undefined if there is no such file, or if the path is that of something else, such as a folder. Fails
+ * if a file that exists cannot be read.
  */
 const fileOf = (opened: Opened, spec: SandboxSpec.Resolved, path: string) => {
   const file = `${rootOf(opened)}/${path}`

@@ -67,7 +67,7 @@ export const incoming = (
     (answering) => ({ ...answering, body: Effect.map(RequestBody.text, redact) })
   )
 
-/** A reserved host name, so these requests never leave the process. */
+/** The host of base URLs in this process, where `fetch` calls the handler directly. No real server has this reserved name. */
 const host = `http://${Redaction.host}`
 
 const webHandler = HttpEffect.toWebHandlerWith<never, HttpServerRequest.HttpServerRequest | Scope.Scope>

@@ -1,4 +1,4 @@
-/** Joins the events of a streamed answer, as HTTP logs have it, to the answer that would have come whole. */
+/** Puts streamed answers together from logged server-sent events, in the form of answers that were not streamed. */
 import type { OpenAi } from "@effect-rl/core/renderers"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"

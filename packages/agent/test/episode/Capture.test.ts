@@ -100,7 +100,8 @@ describe("trained tokens are those that the agent sampled", () => {
           const { log, transitions } = yield* played(seed, "none")
           const data = Ledger.trained(transitions)
           assert.deepStrictEqual(Ledger.problems(data, log, trainable(transitions)), [], `seed ${seed}`)
-          // After a sample that ended with a stop, a text is tokenized again, because its client is not told about the stop.
+          // A text continuation is tokenized again (branch reason `response`) if the sample before it ended with a stop token, because the
+          // client's text does not contain that token.
           const left = transitions.filter(({ branch }) => branch !== undefined && branch.reason !== "response")
           assert.deepStrictEqual(left, [], `seed ${seed}`)
           if (dialectOf(seed) !== undefined) assert.lengthOf(data, 1, `seed ${seed}`)

@@ -110,7 +110,7 @@ const check = ({ after, before, paths, run, runId, type }: Options) => {
 const holds = <A>(wanted: Option.Option<A>, test: (wanted: A) => boolean) =>
   Option.match(wanted, { onNone: () => true, onSome: test })
 
-/** The checkpoints of a run on the service that the flags select. */
+/** The checkpoints of a run at a service that match --type, --before and --after; without these flags, all of them. */
 const ofRun = Effect.fnUntraced(function*(run: string, options: Options) {
   const { after, before, type } = options
   const list = RestClient.RestClient.use((rest) => rest.listCheckpoints(run))

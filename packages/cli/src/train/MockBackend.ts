@@ -1,4 +1,4 @@
-/** A backend that answers half of the problems correctly, so everything around it can be tried in seconds. */
+/** A backend that answers every second attempt correctly, so everything around it can be tried in seconds. */
 import { Tinker } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import { ModelRegistry } from "@effect-rl/core/renderers"

@@ -112,7 +112,10 @@ const lines = (given: Given, promised: number | undefined, answered: ReadonlyArr
     ]
   })
 
-/** Answers every problem both ways, and fails with `InvalidProblems` if any reward is wrong. */
+/**
+ * Answers up to `limit` training problems and all problems of the evaluators, first with the reference answer and then with an empty one.
+ * Fails with `InvalidProblems` if any reward is wrong.
+ */
 export const run = Effect.fn("ValidateRun.run")(function*<E, R>(
   recipe: string,
   configured: Recipe.Configured<E, R>,

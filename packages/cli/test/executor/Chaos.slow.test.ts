@@ -50,7 +50,7 @@ describe.skipIf(!Postgres.isHere)("a durable run of four workers", () => {
       }
       const { out: __, ...whole } = yield* Fiber.join(running)
       assert.deepStrictEqual(whole, here)
-      // How many there are depends on the machine's speed.
+      // The number of disturbances during the run depends on the machine's speed.
       assert.isAbove(count, 1)
     }), isSoak ? 3_600_000 : 600_000)
 })

@@ -206,7 +206,7 @@ real("GSM8K (skipped where shared/data/gsm8k is absent)", () => {
       assert.isFalse(yield* FileSystem.FileSystem.use((fs) => fs.exists(folder)))
     }).pipe(withFiles))
 
-  it.effect("gets half of its problems right with the mock backend", () =>
+  it.effect("has half of the attempts at each problem right with the mock backend", () =>
     Effect.gen(function*() {
       const { out } = yield* run(
         ...CommandLine.short.with(1, "gsm8k"),

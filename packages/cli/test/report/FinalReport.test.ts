@@ -116,7 +116,7 @@ describe("FinalReport", () => {
       ])
     }))
 
-  it.effect("shows a dash for a missing second evaluation, and is empty without any evaluation", () =>
+  it.effect("shows a dash for a missing second evaluation, and is empty after one iteration without evaluations", () =>
     Effect.gen(function*() {
       const once = FinalReport.lines(yield* historyOf([evaluated(0, 0.3)]), plain)
       assert.match(once.at(-1) ?? "", /–$/)

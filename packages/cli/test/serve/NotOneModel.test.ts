@@ -3,7 +3,7 @@ import { Effect, Exit } from "effect"
 import * as CommandLine from "../CommandLine.ts"
 
 describe("serve --backend torch", () => {
-  it.effect("fails unless it is given exactly one model", () =>
+  it.effect("fails without a model, and says how to name one", () =>
     Effect.gen(function*() {
       const checkpoints = yield* CommandLine.runFolder
       const { errors, exit } = yield* CommandLine.run("serve", "--backend", "torch", "--checkpoints", checkpoints)

@@ -9,8 +9,9 @@ import * as HeldOut from "../supervised/HeldOut.ts"
 import * as DpoLoss from "./DpoLoss.ts"
 import * as Preferences from "./Preferences.ts"
 
-/** The evaluator's name and its held-out preferences. */
+/** Options of `make`. */
 export interface Options<E, R> {
+  /** The prefix of its metrics, as in `<name>/accuracy`. */
   readonly name: string
   /** Held-out preferences. Every batch is evaluated. */
   readonly dataset: Preferences.Preferences<E, R>

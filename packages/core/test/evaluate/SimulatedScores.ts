@@ -31,16 +31,16 @@ export const draws = (seed: number): Draws => {
 const gradingDeviation = 0.15
 
 /**
- * Two methods on problems with difficulties between 0.2 and 0.8. A reward is 1 with that probability, or varies around it with a standard
- * deviation of 0.15.
+ * Two methods on problems whose probabilities of success lie between 0.2 and 0.8. A reward is 1 with that probability, or varies around it
+ * with a standard deviation of 0.15.
  */
 export const pair = (
   { deviations, effect, problems, rewards, seeds, suits = 0 }: Options,
   { normal, uniform }: Draws
 ): readonly [CrossedEffects.Table, CrossedEffects.Table] => {
-  const difficulties = Array.from({ length: problems }, () => 0.2 + 0.6 * uniform())
+  const probabilities = Array.from({ length: problems }, () => 0.2 + 0.6 * uniform())
   const side = (count: number, deviation: number, mean: number) => {
-    const expected = difficulties.map((difficulty) => difficulty + mean + (suits === 0 ? 0 : suits * normal()))
+    const expected = probabilities.map((probability) => probability + mean + (suits === 0 ? 0 : suits * normal()))
     return Array.from({ length: count }, () => {
       const shift = deviation * normal()
       return expected.map((value) =>

@@ -55,7 +55,7 @@ describe("Regrade.run", () => {
       if (first === undefined || second === undefined) return assert.fail("no two updates")
       const [early, late] = first.groups
       if (early === undefined || late === undefined) return assert.fail("no two groups")
-      // Pretends that the second update also trained on a group of the first batch.
+      // Moves a group of the first update to the second.
       yield* append({ ...first, groups: [early] })
       yield* append({ ...second, groups: [{ ...late, iteration: first.iteration }, ...second.groups] })
       const again = yield* regraded()

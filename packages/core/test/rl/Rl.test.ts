@@ -229,7 +229,7 @@ describe("resuming a run", () => {
       assert.deepStrictEqual(updates(pieces).map(withoutTime), updates(whole).map(withoutTime))
     }))
 
-  it.effect("does nothing for a finished run", () =>
+  it.effect("neither samples nor trains if the run is finished", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run())
       const before = yield* Task.trace

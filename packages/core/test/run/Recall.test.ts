@@ -29,7 +29,7 @@ const asked = Effect.map(Call.CallLog.use(({ calls }) => calls), (calls) =>
     return Usage.add(sum, { ...Usage.zero, trained })
   }, Usage.zero))
 
-/** A store with the first records of another store, as a kill leaves it. */
+/** A store with the first records of another store, as if the run had been killed after them. */
 const killedAfter = (
   records: ReadonlyArray<RunRecord.RunRecord>,
   count: number,

@@ -28,7 +28,7 @@ const dataset = Effect.map(
 )
 
 describe("sums in a box", () => {
-  it.effect("never trains on a held-out pair, in either order", () =>
+  it.effect("contain no held-out pair in training, in either order", () =>
     Effect.gen(function*() {
       const { batch, length } = yield* dataset
       for (let index = 0; index < length; index++) {

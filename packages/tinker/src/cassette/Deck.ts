@@ -1,4 +1,4 @@
-/** Plays one object of a backend: the live object answers and is recorded, or the recording answers. */
+/** Answers the calls to one client of a backend: from the live client, whose answers are recorded, or from a recording alone. */
 import type { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"

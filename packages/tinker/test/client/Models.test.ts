@@ -10,7 +10,7 @@ const offering = (...supported_models: ReadonlyArray<object>) =>
 const tinker = Tinker.Tinker
 
 describe("a model", () => {
-  it.effect("can be neither trained nor sampled from if the service does not support it", () =>
+  it.effect("is refused for training if the service calls it not trainable, and for sampling if it calls it not sampleable", () =>
     Effect.gen(function*() {
       const service = offering(
         { model_name: "old", trainable: false, sampleable: true },

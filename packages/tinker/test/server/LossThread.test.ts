@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 
-/** A thread program that answers each `order` with the given `body`. */
+/** A thread program that runs `body` for each message, which it receives as `order`. */
 const program = (body: string) =>
   new URL(
     `data:text/javascript,import{parentPort}from"node:worker_threads";parentPort.on("message",(order)=>{${body}})`

@@ -103,7 +103,7 @@ export const make = (source: Source, draw: () => void): Model => {
         readFindings(route)
         readMeasures(route)
         if (isFirst) draw()
-        // Transcripts do not change, so only screens that show the story are redrawn.
+        // Screens of a group and of a member mainly show a transcript, which does not change.
         else if (route.at !== "group" && route.at !== "member") redraw()
       },
       onWritten: (now) => {

@@ -1,4 +1,4 @@
-/** Decodes the tokens of models whose tokenizers are available on this machine. */
+/** Decodes the tokens and parses the responses of runs whose model has a tokenizer that can be loaded. */
 import { Story } from "@effect-rl/core/records"
 import { Tokenizer } from "@effect-rl/core/renderers"
 import * as Cache from "effect/Cache"

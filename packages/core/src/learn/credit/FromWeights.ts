@@ -168,8 +168,9 @@ export interface DistillOptions<out E = never, out R = never> extends Partial<Pu
    */
   readonly models?: Reading.Models
   /**
-   * Maximum number of tokens that the teacher reads of a datum, or with `models` of a turn, within its context length. The end of a longer
-   * answer gets no teacher advantages and keeps the others. Default: 32,768 with a `prompt`, otherwise no limit.
+   * Maximum number of tokens that the teacher reads per datum, or per turn with `models`; its context length is a limit too. Tokens of an
+   * answer beyond the limit get no advantage from the teacher, but keep those of the `estimator`. Default: 32,768 with a `prompt`, otherwise
+   * none.
    */
   readonly maxContextLength?: number
 }

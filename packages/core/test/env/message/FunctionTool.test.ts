@@ -82,7 +82,7 @@ describe("a failed tool call is answered with the reason", () => {
   const told = <E>(handler: Effect.Effect<string, E>) => Effect.map(read(() => handler).call(path), (answer) => answer)
   const failed = (detail: string) => ({ content: `{"error": "${detail}"}`, failure: "execution_failed" })
 
-  it.effect("if the handler fails, dies, throws or is interrupted by itself", () =>
+  it.effect("if the handler fails, dies, throws or interrupts itself", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual<unknown>(yield* told(Effect.fail(new NotFound({ path: "/a" }))), failed("no file /a"))
       assert.deepStrictEqual<unknown>(yield* told(Effect.fail("out of paper")), failed("out of paper"))

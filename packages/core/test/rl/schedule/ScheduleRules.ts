@@ -131,7 +131,7 @@ const samplesNoMore: Rule = (story) => {
 }
 
 const admitsNoMore: Rule = ({ dynamic, pace, records, world }) => {
-  // Filtered groups free their places immediately, but are recorded with the next update.
+  // Filtered and stale groups free their places immediately, but are recorded with the next update, so this count would be too high.
   if (dynamic.minInformative > 0 || pace.onStale === "drop") return []
   const outstanding = new Set<string>()
   return records.flatMap((record) => {
