@@ -34,7 +34,7 @@ const shortened = (command) =>
     ? `${command.replace("--iterations 50", "--iterations 3")} ${short}${
       command.includes("--iterations") ? "" : " --iterations 2"
     }`
-    : command.replace("--port 8000", "--port 0").replace(/^effect-rl eval.*/, "$& --limit 20")
+    : command.replace("--port 8000", "--port 0")
 
 /** The commands in the shell blocks of a README, without their comments. */
 const commandsOf = (file) =>
@@ -53,7 +53,9 @@ const serve = async (command, options) => {
       said += String(event)
     }
   } finally {
+    const ended = server.exitCode === null && server.signalCode === null ? once(server, "exit") : undefined
     server.kill()
+    await ended
   }
 }
 

@@ -25,7 +25,10 @@ export interface Options {
   /** The model's name at the endpoint. */
   readonly model: string
   readonly apiKey?: Redacted.Redacted
-  /** Longest prompt, in tokens. Default: what the endpoint's list of models says (`max_model_len`). */
+  /**
+   * Longest prompt, in tokens. Default: one less than the endpoint's list of models says (`max_model_len`), because a request must also
+   * sample a token.
+   */
   readonly contextLength?: number
 }
 
@@ -158,7 +161,7 @@ const listedLength = Effect.fnUntraced(function*(
   if (listed === undefined) {
     return yield* new TinkerError.NotFound({ kind: "model", name: model, available: data.map(({ id }) => id) })
   }
-  const length = contextLength ?? listed.max_model_len ?? undefined
+  const length = contextLength ?? (typeof listed.max_model_len === "number" ? listed.max_model_len - 1 : undefined)
   return length ?? (yield* unsupported("contextLength", `${url} does not tell that of ${model}: pass contextLength`))
 })
 
@@ -220,8 +223,8 @@ export const make = Effect.fn("OpenAiReader.make")(function*(
     prompt: ModelInput.ModelInput,
     topk: number
   ): Effect.fn.Return<Scores, Reason> {
-    if (prompt.length >= contextLength) {
-      return yield* new TinkerError.ContextTooLong({ promptTokens: prompt.length, maxTokens: 1, contextLength })
+    if (prompt.length > contextLength) {
+      return yield* new TinkerError.ContextTooLong({ promptTokens: prompt.length, maxTokens: 0, contextLength })
     }
     if (topk > form.most) {
       return yield* unsupported("topkPromptLogprobs", `${model} tells ${form.most} at most, expected ${topk}`)

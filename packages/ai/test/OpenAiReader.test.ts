@@ -70,7 +70,7 @@ describe("OpenAiReader.make", () => {
     const { asked, layer } = vllm()
     return Effect.gen(function*() {
       const teacher = yield* connect({ apiKey: Redacted.make("secret") })
-      assert.deepInclude(teacher.capabilities, { contextLength: 16, promptLogprobs: true, topkPromptLogprobs: 20 })
+      assert.deepInclude(teacher.capabilities, { contextLength: 15, promptLogprobs: true, topkPromptLogprobs: 20 })
       assert.deepStrictEqual([...yield* teacher.computeLogprobs(prompt)], [NaN, -1, -2])
       const { topkPromptLogprobs } = yield* teacher.sample({ prompt, params: { maxTokens: 1 }, topkPromptLogprobs: 2 })
       const likely = [{ token: 7, logprob: -0.5 }, { token: 8, logprob: -0.75 }]
@@ -209,7 +209,7 @@ describe("this repository's server", () => {
         )
       )
       const teacher = yield* Effect.provide(connect(), layer)
-      assert.deepInclude(teacher.capabilities, { contextLength: 64, topkPromptLogprobs: 0 })
+      assert.deepInclude(teacher.capabilities, { contextLength: 63, topkPromptLogprobs: 0 })
       const tokens = TestTokenizer.characters.encode("1 + 2 = 3")
       const logprobs = yield* teacher.computeLogprobs(ModelInput.fromTokens(tokens))
       assert.deepStrictEqual([...logprobs], Array.from(tokens, (_, at) => at === 0 ? NaN : -at / 2))

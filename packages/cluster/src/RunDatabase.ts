@@ -97,6 +97,14 @@ export const claim = Effect.fn("RunDatabase.claim")(function*(run: string, progr
   return owner?.program === program
 })
 
+/** Gives up the claim of a program on a run without records, so that another program can claim it. */
+export const release = Effect.fn("RunDatabase.release")(function*(run: string, program: string) {
+  const sql = yield* SqlClient.SqlClient
+  yield* RunTables.of(run)(sql`
+    UPDATE effect_rl_runs SET program = NULL WHERE run = ${run} AND program = ${program}
+    AND NOT EXISTS (SELECT 1 FROM effect_rl_records WHERE run = ${run})`)
+})
+
 const endOf = ({ payload }: RunRecord.RunRecord) => payload === undefined ? 0 : payload.offset + payload.length + 1
 
 const make = Effect.gen(function*() {

@@ -15,11 +15,12 @@ export type Open = Effect.Effect<
 const rendererWithoutThinking = (name: string) =>
   ModelRegistry.find(name)?.renderers.find((renderer) => renderer.endsWith("_disable_thinking"))
 
-/** The model with the renderer that leaves out its thinking, if it has one. */
+/** The model with the renderer that leaves out its thinking, if it has one. A renderer that was chosen for the model stays. */
 export const withoutThinking = (
   model: ChatModel.ChatModel
 ): Effect.Effect<ChatModel.ChatModel, Renderer.RendererError> => {
-  const renderer = rendererWithoutThinking(model.name)
+  const isDefault = model.renderer.name === ModelRegistry.find(model.name)?.renderers[0]
+  const renderer = isDefault ? rendererWithoutThinking(model.name) : undefined
   return renderer === undefined
     ? Effect.succeed(model)
     : Effect.map(Renderers.byName(renderer, model.tokenizer), (renderer) => ({ ...model, renderer }))

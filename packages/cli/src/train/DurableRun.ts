@@ -89,13 +89,13 @@ export const stream = ({ checkpoints, folder, interruptTimeout, run, sent }: Opt
     const stored = yield* CheckpointDatabase.open(run, path.join(checkpoints, ".copies"))
     const id = RecipeDriver.idOf(sent)
     const place = { at: yield* copiedTo(folder), end: Infinity }
+    // Fails if this folder cannot follow the run, before the run is claimed and started.
+    const records = yield* RunDirectory.copy(folder, original)
     const isContinued = place.at >= 0
-    if (!isContinued && !(yield* RunDatabase.claim(run, id))) {
+    if (!(yield* RunDatabase.claim(run, id, isContinued))) {
       return yield* new RunTaken({ run, command: yield* commandOf(original) })
     }
-    // Fails if this folder cannot follow the run, before the run is started.
-    const records = yield* RunDirectory.copy(folder, original)
-    if (isContinued) yield* RunDatabase.claim(run, id, isContinued)
+    yield* Effect.addFinalizer(() => Effect.ignore(RunDatabase.release(run, id), { log: true }))
     // An earlier command may have been stopped between a record and its checkpoints.
     yield* original.read.pipe(
       Stream.takeWhile(({ sequence }) => sequence <= place.at),

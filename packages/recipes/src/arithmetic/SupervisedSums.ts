@@ -85,23 +85,27 @@ export const supervised = Recipe.make({
 })
 
 /** Fails if the backend reports that the teacher's tokenizer differs from the student's. */
-const checkTokenizer = Effect.fnUntraced(function*(teacher: string, { capabilities, name }: ChatModel.ChatModel) {
+const checkTokenizer = Effect.fnUntraced(function*(
+  field: string,
+  teacher: string,
+  { capabilities, name }: ChatModel.ChatModel
+) {
   const own = capabilities.tokenizerFingerprint
   const { tokenizerFingerprint = own } = yield* Tinker.Tinker.use((tinker) => tinker.capabilities(teacher))
   if (own === undefined || tokenizerFingerprint === own) return
   return yield* new InvalidOption.InvalidOption({
-    field: "teacher",
+    field,
     found: teacher,
-    expected: `a model or a checkpoint with the tokenizer of ${name}; the pipeline distill trains one first`
+    expected: `a model or a checkpoint with the tokenizer of ${name}`
   })
 })
 
-/** A sampler for a model name that the backend knows, or for a checkpoint path. */
-export const samplerOf = Effect.fnUntraced(function*(teacher: string, student: ChatModel.ChatModel) {
+/** A sampler for the model or the checkpoint that the setting `field` names. */
+export const samplerOf = Effect.fnUntraced(function*(field: string, teacher: string, student: ChatModel.ChatModel) {
   const tinker = yield* Tinker.Tinker
   const models = yield* tinker.models
   if (!models.includes(teacher)) return yield* tinker.createSamplingClient({ modelPath: teacher })
-  yield* checkTokenizer(teacher, student)
+  yield* checkTokenizer(field, teacher, student)
   return yield* tinker.createSamplingClient({ baseModel: teacher })
 })
 
@@ -143,7 +147,7 @@ export const onPolicyDistill = Recipe.make({
       run: { ...options.run, evaluators: [Sums.evaluator(model, maxTokens)] }
     }
     const run = Effect.map(
-      samplerOf(teacher, model),
+      samplerOf("teacher", teacher, model),
       (teacher) => Rl.run({ ...given, update: { ...given.update, credit: Credit.distill({ teacher }) } })
     )
     const task = yield* Recipe.task({ options: given, answerTo: Sums.answerTo })

@@ -156,8 +156,8 @@ export const multiTeacher = Recipe.make({
     const options = CommonSettings.options(model, settings)
     const given = { ...options, dataset, sampling: { maxTokens }, run: { ...options.run, evaluators } }
     const run = Effect.gen(function*() {
-      const math = Credit.distill({ teacher: yield* SupervisedSums.samplerOf(mathTeacher, model) })
-      const chat = Credit.distill({ teacher: yield* SupervisedSums.samplerOf(chatTeacher, model) })
+      const math = Credit.distill({ teacher: yield* SupervisedSums.samplerOf("mathTeacher", mathTeacher, model) })
+      const chat = Credit.distill({ teacher: yield* SupervisedSums.samplerOf("chatTeacher", chatTeacher, model) })
       return Rl.run({ ...given, update: { ...given.update, credit: Credit.byTag({ math, chat }) } })
     })
     const answerTo = (prompt: string) => Option.orElse(Sums.answerTo(prompt), () => Format.answerTo(prompt))

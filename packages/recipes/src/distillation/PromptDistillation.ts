@@ -11,7 +11,7 @@ import {
   Supervised,
   SupervisedDataset
 } from "@effect-rl/core"
-import { Capabilities } from "@effect-rl/core/backend"
+import { Capabilities, Metering } from "@effect-rl/core/backend"
 import { RunOptions } from "@effect-rl/core/program"
 import type { RowError } from "@effect-rl/files"
 import * as Arr from "effect/Array"
@@ -41,13 +41,15 @@ const settings = Schema.Struct({
     maxTokens: 1000,
     evalEvery: 5
   }),
-  /** Folder with a prompt in prompt.txt, where {text} stands for the query, and a query in each line of queries.txt; or . */
+  /**
+   * Folder with a prompt in prompt.txt, where {text} stands for the query, and a query in each line of queries.txt; or lists, which are
+   * made up.
+   */
   data: Setting.text({
     default: TeacherAnswers.listsName,
     unit: "folder",
     help:
-      "Folder with a prompt in prompt.txt, where {text} stands for the query, and a query in each line of queries.txt; or " +
-      `${TeacherAnswers.listsName} for made-up lists of words`
+      "Folder with a prompt in prompt.txt, where {text} stands for the query, and a query in each line of queries.txt; or lists, which are made up"
   }),
   /** Model or checkpoint that answers with the prompt (the model itself, before it is trained, unless given). */
   teacher: Setting.checkpoint({
@@ -97,7 +99,7 @@ const answersOf = Effect.fnUntraced(function*(
   }
   const pattern = yield* patternOf(settings)
   const sampled = Effect.flatMap(
-    SupervisedSums.samplerOf(teacher, model),
+    SupervisedSums.samplerOf("teacher", teacher, model),
     (client) => TeacherAnswers.sample(client, queries, { model, maxTokens, temperature, pattern })
   )
   return yield* (answers === "" ? sampled : TeacherAnswers.kept(answers, sampled))
@@ -152,7 +154,20 @@ export const promptDistillation = Recipe.make({
     const { run: resolved } = yield* RunOptions.resolve(planned)
     return {
       model,
-      run: Stream.unwrap(Effect.map(answersOf(model, queries, settings), (rows) => Supervised.run(imitating(rows)))),
+      run: Stream.unwrap(Effect.gen(function*() {
+        const { metering, used } = Metering.counter()
+        const rows = yield* Effect.provideService(answersOf(model, queries, settings), Metering.Metering, metering)
+        const { dataset, ...rest } = imitating(rows)
+        // The run's budget exists only once the run is open.
+        const counted = yield* Effect.cached(
+          Effect.flatMap(
+            Metering.Metering,
+            ({ count }) => Effect.forEach(used(), ([name, tokens]) => count(name, tokens), { discard: true })
+          )
+        )
+        const batch: typeof dataset.batch = (index, seed) => Effect.andThen(counted, dataset.batch(index, seed))
+        return Supervised.run({ ...rest, dataset: { ...dataset, batch } })
+      })),
       check: Supervised.validate(planned),
       examples: planned.dataset,
       dataset: RLDataset.fromArray(queries.test, { groupsPerBatch: 1, group: group(model) }),

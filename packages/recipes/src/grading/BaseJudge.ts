@@ -1,16 +1,8 @@
 /** A rubric judge that uses the model in training, with the weights it had before training. */
-import { type ChatModel, InvalidOption, MessagePolicy, Tinker, type TinkerError } from "@effect-rl/core"
-import type { Renderer } from "@effect-rl/core/renderers"
+import { type ChatModel, InvalidOption, MessagePolicy, Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type * as Scope from "effect/Scope"
-
-/** Opens a judge that samples at temperature 0. */
-export type Open = Effect.Effect<
-  MessagePolicy.MessagePolicy<TinkerError.TinkerError | Renderer.RendererError>,
-  TinkerError.TinkerError,
-  Scope.Scope
->
+import type { Open } from "../OtherModel.ts"
 
 /** The most tokens of a judgement. */
 const longestJudgement = 512

@@ -7,6 +7,7 @@ export interface Index {
   readonly postings: ReadonlyMap<string, ReadonlyMap<number, number>>
   /** Words of each document. */
   readonly lengths: ReadonlyArray<number>
+  readonly meanLength: number
 }
 
 /** BM25's k1: how much a repeated word still counts. */
@@ -33,25 +34,36 @@ export const make = (documents: ReadonlyArray<string>): Index => {
     }
     return words.length
   })
-  return { documents, postings, lengths }
+  const meanLength = lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, lengths.length)
+  return { documents, postings, lengths, meanLength }
 }
 
 /**
  * At most `most` documents that share a word with the query, the best first, and the earlier one first if two are equally good. Words count
  * by their inverse document frequency, as in Lucene. Case and punctuation do not count.
  */
-export const search = ({ documents, lengths, postings }: Index, query: string, most: number): ReadonlyArray<string> => {
-  const meanLength = lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, lengths.length)
-  const scores = new Map<number, number>()
+export const search = (
+  { documents, lengths, meanLength, postings }: Index,
+  query: string,
+  most: number
+): ReadonlyArray<string> => {
+  const scores = new Float64Array(documents.length)
   for (const word of new Set(wordsOf(query))) {
     const counts = postings.get(word) ?? new Map<number, number>()
     const rarity = Math.log1p((documents.length - counts.size + 0.5) / (counts.size + 0.5))
     for (const [at, count] of counts) {
       const length = 1 - lengthWeight + lengthWeight * (lengths[at] ?? 0) / meanLength
-      const gain = rarity * count * (saturation + 1) / (count + saturation * length)
-      scores.set(at, (scores.get(at) ?? 0) + gain)
+      scores[at] = (scores[at] ?? 0) + rarity * count * (saturation + 1) / (count + saturation * length)
     }
   }
-  return [...scores].sort(([a, best], [b, better]) => better - best || a - b).slice(0, most)
-    .flatMap(([at]) => documents[at] ?? [])
+  // Sorting all documents would take most of the time.
+  const best: Array<number> = []
+  const scoreOf = (at: number | undefined) => at === undefined ? 0 : scores[at] ?? 0
+  for (const [at, score] of scores.entries()) {
+    if (score === 0 || (best.length === most && score <= scoreOf(best.at(-1)))) continue
+    const place = best.findIndex((other) => score > scoreOf(other))
+    best.splice(place < 0 ? best.length : place, 0, at)
+    if (best.length > most) best.pop()
+  }
+  return best.flatMap((at) => documents[at] ?? [])
 }

@@ -2,6 +2,7 @@
 import { type ChatModel, EnvMetric, FunctionTool, Message, Score, ToolEnv } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { normalAnswer } from "../benchmarks/Extraction.ts"
 import * as Bm25 from "./Bm25.ts"
 import type { Question } from "./SearchCorpus.ts"
 
@@ -29,12 +30,6 @@ const instructions = `Answer questions with the help of a search over documents.
 3. Once you know enough, finish with a line "Answer: " and the answer in one to five words.`
 
 const alone = "Answer with the value alone."
-
-/** An answer in lower case, without punctuation and articles. */
-export const normalize = (answer: string) =>
-  answer.toLowerCase().replace(/[!-/:-@[-`{-~]/g, "").replace(/\b(?:a|an|the)\b/g, " ").split(/\s+/).filter((word) =>
-    word !== ""
-  ).join(" ")
 
 /** The answer in a last message; undefined if it has none in this form, or more than one. */
 const answerIn = (said: string, form: Form) => {
@@ -73,7 +68,7 @@ const searchIn = (index: Bm25.Index, results: number) =>
  * @see tinker-cookbook `recipes/search_tool`
  */
 export const make = ({ answers, form, formatCoefficient, index, maxTurns, model, question, results }: Options) => {
-  const right = new Set(answers.map(normalize))
+  const right = new Set(answers.map(normalAnswer))
   return ToolEnv.make({
     model,
     tools: [searchIn(index, results)],
@@ -84,7 +79,7 @@ export const make = ({ answers, form, formatCoefficient, index, maxTurns, model,
     grade: (messages) => {
       const last = messages.findLast(({ role }) => role === "assistant")
       const answer = answerIn(last === undefined ? "" : Message.text(last), form)
-      const correct = answer !== undefined && right.has(normalize(answer))
+      const correct = answer !== undefined && right.has(normalAnswer(answer))
       const searched = messages.some(({ role }) => role === "tool")
       return Effect.succeed({
         reward: Number(correct) - (answer === undefined ? formatCoefficient : 0),

@@ -107,8 +107,10 @@ export const write = (root: string, path: string, bytes: Uint8Array, provider: s
 /** The least number of bytes that a file or a folder counts as. Otherwise a program could make any number of empty ones. */
 const leastBytes = 4096
 
-const isGone = (cause: unknown) =>
-  cause instanceof Error && "code" in cause && (cause.code === "ENOENT" || cause.code === "ENOTDIR")
+/** Whether a program made something that cannot be measured. Other failures are those of the host, such as too many open files. */
+const isHidden = (cause: unknown) =>
+  cause instanceof Error && "code" in cause &&
+  (cause.code === "EACCES" || cause.code === "EPERM" || cause.code === "ENAMETOOLONG")
 
 // Names need not be UTF-8. In Latin-1 every byte is a character.
 const encoding = "latin1"
@@ -116,16 +118,15 @@ const encoding = "latin1"
 const bytesOf = (path: string) => Buffer.from(path, encoding)
 
 /**
- * The paths of all files and folders below a folder. Undefined if there are more than `most`, or if a folder cannot be read although it
- * exists.
+ * The paths of all files and folders below a folder. Undefined if there are more than `most`, or if its owner may not read a folder.
  */
 const list = async (folder: string, most: number): Promise<ReadonlyArray<string> | undefined> => {
   const folders = [Buffer.from(folder).toString(encoding)]
   const paths: Array<string> = []
   for (const path of folders) {
-    const opened = await opendir(bytesOf(path), { encoding, bufferSize: 1024 }).catch(isGone)
-    if (opened === false) return undefined
-    if (opened === true) continue
+    const opened = await opendir(bytesOf(path), { encoding, bufferSize: 1024 }).catch(isHidden)
+    if (opened === true) return undefined
+    if (opened === false) continue
     const next = () => opened.read().catch(() => null)
     for (let entry = await next(); entry !== null && paths.length <= most; entry = await next()) {
       const below = `${path}/${entry.name}`
@@ -149,7 +150,7 @@ export const exceeds = async (folder: string, most: number): Promise<boolean> =>
   const paths = await list(folder, Math.floor(most / leastBytes))
   if (paths === undefined) return true
   const sizeOf = (path: string) =>
-    lstat(bytesOf(path)).then(({ size }) => Math.max(leastBytes, size), (cause) => isGone(cause) ? 0 : Infinity)
+    lstat(bytesOf(path)).then(({ size }) => Math.max(leastBytes, size), (cause) => isHidden(cause) ? Infinity : 0)
   let total = 0
   for (let start = 0; start < paths.length && total <= most; start += together) {
     const sizes = await Promise.all(paths.slice(start, start + together).map(sizeOf))
@@ -162,7 +163,7 @@ export const exceeds = async (folder: string, most: number): Promise<boolean> =>
 export const hasTooMany = (path: string, most: number): boolean => {
   try {
     const { ffree, files } = statfsSync(path)
-    return leastBytes * (files - ffree) > most
+    return leastBytes * (files - ffree - 1) > most
   } catch {
     return false
   }

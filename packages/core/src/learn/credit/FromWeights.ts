@@ -41,7 +41,7 @@ export interface Gaps {
   readonly of: (datum: TrainingData.TrainingDatum) => Float32Array
   /** Share of the trained tokens that the other weights forbid or find less likely than `leastLogprob`. */
   readonly forbidden: number
-  /** Share of the datums that were too long for the other weights to read to the end. */
+  /** Share of the datums whose end the other weights did not read. */
   readonly truncated: number
 }
 
@@ -87,7 +87,7 @@ const compare = (
   return { trained, forbidden }
 }
 
-/** The position of the first trained token in the sequence that the other weights read; 0 if there is none. */
+/** The position of the first trained token in the sequence that the other weights read; infinite if there is none. */
 const firstTrained = ({ datum: { inputs: { mask } }, spans: { other, own } }: Reading.Reading) => {
   const span = own.subarray(0, -1).findIndex((t) => mask[t] === 1)
   return span < 0 ? 0 : other[span] ?? 0

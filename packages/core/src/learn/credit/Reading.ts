@@ -1,4 +1,5 @@
 /** What other weights read of a datum to score its tokens: the datum's own sequence, another prompt before it, or other tokens. */
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { ChatModel } from "../../catalog/ChatModel.ts"
@@ -113,21 +114,23 @@ const conversationsOf = Effect.fnUntraced(function*(
   })
 })
 
-/** The responses of a datum, each after its prompt as the teacher's renderer writes it. */
+/** The responses in a member's data, each after its prompt as the teacher's renderer writes it. */
 const translated = Effect.fnUntraced(function*(
-  datum: TrainingDatum,
+  data: Arr.NonEmptyReadonlyArray<TrainingDatum>,
   group: GroupResult.Group,
   models: Models,
   otherPrompt: ModelInput.ModelInput | undefined
 ): Effect.fn.Return<ReadonlyArray<Reading>, InvalidOption> {
   const student = yield* languageOf(models, "student")
   const teacher = yield* languageOf(models, "teacher")
-  const transitions = transitionsOf(group, datum)
+  const transitions = transitionsOf(group, data[0])
   const conversations = yield* conversationsOf(transitions, student.renderer)
   const name = (turn: number) => `turn ${turn} of "${group.key}"`
   return yield* Effect.forEach(
-    datum.origin.turns.filter((turn) => transitions[turn]?.trainable === true),
-    Effect.fnUntraced(function*(turn) {
+    data.flatMap((datum) =>
+      datum.origin.turns.filter((turn) => transitions[turn]?.trainable === true).map((turn) => ({ datum, turn }))
+    ),
+    Effect.fnUntraced(function*({ datum, turn }) {
       const conversation = conversations[turn]
       const transition = transitions[turn]
       if (transition === undefined || (conversation === undefined && otherPrompt === undefined)) {
@@ -166,7 +169,8 @@ export const ofGroup = Effect.fnUntraced(function*<E, R>(
   if (GroupResult.isSkipped(result) || data.length === 0) return []
   const other = prompt === undefined ? undefined : yield* prompt.of(result)
   if (models !== undefined) {
-    return (yield* Effect.forEach(data, (datum) => translated(datum, result, models, other))).flat()
+    const byMember = Object.values(Arr.groupBy(data, ({ origin: { member } }) => String(member)))
+    return (yield* Effect.forEach(byMember, (ofMember) => translated(ofMember, result, models, other))).flat()
   }
   return other === undefined
     ? data.map((datum) => ofOwnTokens(datum, read(datum)))

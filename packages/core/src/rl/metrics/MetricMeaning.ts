@@ -70,8 +70,8 @@ const meanings: Readonly<Record<string, string>> = {
   "teacher_forbidden": "Share of the trained tokens that the teacher forbids, or finds less likely than e⁻⁵⁰",
   "teacher_forbidden/*": "Share of the trained tokens that the teacher of * forbids, or finds less likely than e⁻⁵⁰",
   "teacher_truncated":
-    "Share of the sequences that were longer than the teacher's context, so that their end was not taught",
-  "teacher_truncated/*": "Share of the sequences that were longer than the context of the teacher of *",
+    "Share of the sequences whose end was not taught: it lies beyond the teacher's context, or its tokens cannot write it",
+  "teacher_truncated/*": "Share of the sequences whose end the teacher of * did not teach",
   "service/*": "What the backend reports as *",
   "env/all/total_episodes": "Attempts that finished",
   "env/all/total_turns": "Turns of all attempts",
