@@ -22,7 +22,7 @@ export const table = (header: ReadonlyArray<string>, rows: ReadonlyArray<Readonl
 export const aim = (what: string, value: number, unit: string, comparison: "at most" | "at least", limit: number) => {
   const isMet = comparison === "at most" ? value <= limit : value >= limit
   const shown = Number.isFinite(value) ? `${value.toPrecision(3)}${unit}` : "not measured"
-  return `- ${what}: **${shown}**, aimed at ${comparison} ${limit}${unit}${isMet ? "" : " (missed)"}`
+  return `- ${what}: **${shown}** (target: ${comparison} ${limit}${unit}${isMet ? "" : ", missed"})`
 }
 
 export const percent = (share: number) => Number.isFinite(share) ? `${(100 * share).toFixed(0)} %` : "an unknown share"

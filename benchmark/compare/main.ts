@@ -140,30 +140,31 @@ const coverages = (rows: ReadonlyArray<Row>, least: number) =>
 const [even, uneven] = [rowsOf(usual, 1_000), rowsOf(harder, 2_000)]
 
 Report.publish("compare", "Intervals of comparisons, in simulated pairs of methods", [
-  `How often a 95 % interval holds the true difference between two methods, and its median width. Each row simulates ${pairs} pairs (the
-bootstrap: the first ${bootstrapped}, with ${Bootstrap.resamples} resamples) on ${problems} problems with difficulties between 0.2 and 0.8. A binary reward is 1 with that
-probability; a graded one lies around it with a standard deviation of 0.15. "Deviation" is the standard deviation of a seed's mean. The standard
-error of a coverage is 0.2 %, of the bootstrap's 0.7 %. The last column is the share of ${affected} pairs whose interval of compare lies above 0
-where the right method is better by ${shownEffect} at every problem.`,
-  `- **compare** is \`CrossedEffects.difference\`: Welch's degrees over the seeds' means, and the problems' variance without the noise that
-  seeds' means already have. With one seed on a side it is about these runs alone: it does not cover other seeds, and \`compare\` gives no
-  verdict on methods.
-- **components of at least 0**: the seeds' variance without the problems' noise, floored, with Satterthwaite's degrees over all three;
-  restricted maximum likelihood gives the same components.
-- **equal deviations**: as compare, with Student's degrees S + T − 2, as if both methods varied equally by seed.
-- **noise counted twice**: the seeds' and the problems' variances added whole, with S + T − 2 degrees for both.
+  `The table says how often a 95 % interval contains the true difference between two methods, and its median width. Each row simulates ${pairs}
+pairs (for the bootstrap the first ${bootstrapped}, with ${Bootstrap.resamples} resamples) on ${problems} problems with difficulties between 0.2 and 0.8. A binary reward is 1
+with that probability; a graded reward is distributed around it with a standard deviation of 0.15. "Deviation" is the standard deviation of
+a seed's mean. The standard error of a coverage is 0.2 %, or 0.7 % for the bootstrap. The last column is the share of ${affected} pairs for which
+the interval of compare lies above 0 if the better method is better by ${shownEffect} on every problem.`,
+  `- **compare** is \`CrossedEffects.difference\`: Welch's degrees of freedom over the seeds' means, plus the problems' variance without the
+  noise that the seeds' means already contain. With a single seed on a side the interval is only about these runs: it does not cover other
+  seeds, and \`compare\` gives no verdict on methods.
+- **components of at least 0**: the seeds' variance minus the problems' noise, at least 0, with Satterthwaite's degrees of freedom over all
+  three components; restricted maximum likelihood gives the same components.
+- **equal deviations**: like compare, but with Student's S + T − 2 degrees of freedom, as if both methods varied equally by seed.
+- **noise counted twice**: the full variances of seeds and problems added, with S + T − 2 degrees of freedom for both.
 - **bootstrap**: the two-way (pigeonhole) percentile bootstrap over seeds and problems.`,
   [
     Report.aim(
-      "least coverage of compare with two seeds or more",
+      "lowest coverage of compare with two seeds or more",
       Math.min(...coverages(even, 2)),
       " %",
       "at least",
       94
     ),
-    Report.aim("greatest with three seeds or more", Math.max(...coverages(even, 3)), " %", "at most", 96.5)
+    Report.aim("highest with three seeds or more", Math.max(...coverages(even, 3)), " %", "at most", 96.5)
   ].join("\n"),
   tableOf(even),
-  `Harder cases: methods that vary unequally by seed, unequal numbers of seeds, and methods that suit some problems better than others.`,
+  `Harder cases: methods with unequal variance between seeds, unequal numbers of seeds, and methods that are better on some problems than on
+others.`,
   tableOf(uneven)
 ])

@@ -85,8 +85,8 @@ try {
   const rewardsOf = ({ rewards }: Costs) => rewards.map((reward) => reward.toFixed(2)).join(" ")
   const [first] = pairs
   Report.publish("main-job", "The main job against an earlier commit", [
-    `\`npm start\`: tiny-128, 32 problems × 8 attempts, ${iterations} iterations of which the first does not count, at ${commit} and now. Median
-of ${rounds} rounds in turn, ratios within a round. ${Quiet.disturbance()}`,
+    `\`npm start\` at commit ${commit} and now: tiny-128, 32 problems × 8 attempts, ${iterations} iterations, the first not counted. Numbers are medians
+of ${rounds} alternating rounds, ratios are within a round. ${Quiet.disturbance()}`,
     Report.table(["seconds per iteration", commit, "now", "faster"], [
       row("sampling", ({ sampling }) => sampling),
       row("training", ({ training }) => training),
@@ -94,7 +94,7 @@ of ${rounds} rounds in turn, ratios within a round. ${Quiet.disturbance()}`,
     ]),
     first === undefined ? "" : `Rewards: ${rewardsOf(first.before)} before, ${rewardsOf(first.now)} now.`,
     Report.aim(
-      "the wall of an iteration",
+      "wall time of an iteration",
       1 / ratio(({ sampling, training }) => sampling + training),
       "× the earlier one",
       "at most",

@@ -27,12 +27,12 @@ const names = [...ratiosM[0]?.keys() ?? []]
 const most = Math.max(...ratiosM.flatMap((ratios) => [...ratios.values()]))
 
 Report.publish("engine-losses", "What a loss costs as a graph", [
-  `A training step on the first batch of \`npm start\`, ${Workload.groups} prompts × ${Workload.groupSize} answers, adapter of rank ${Workload.rank}. Each loss is
-computed from its graph, in one pass, between two steps by the importance sampling that the engine knows by name. Below is the ratio of
-its time to their mean, the median of 45. ${Quiet.disturbance()}`,
+  `The measurement is a training step on the first batch of \`npm start\`, ${Workload.groups} prompts × ${Workload.groupSize} answers, with an adapter of rank ${Workload.rank}. Each loss is
+computed from its graph, in one pass, between two steps with the engine's built-in importance sampling. The table has the ratio of the
+loss's time to the mean of those two steps, as the median of 45. ${Quiet.disturbance()}`,
   Report.table(
     ["loss", ...models.map((model) => `on ${model.split("/")[1]}`)],
     names.map((name) => [`\`${name}\``, ...ratiosM.map((ratios) => `${ratios.get(name)?.toFixed(3) ?? "–"}×`)])
   ),
-  Report.aim("the slowest loss to importance sampling", most, "×", "at most", 1.1)
+  Report.aim("the slowest loss compared with importance sampling", most, "×", "at most", 1.1)
 ])

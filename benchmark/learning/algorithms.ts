@@ -51,9 +51,9 @@ const program = Effect.gen(function*() {
   yield* Effect.forEach(figures, (figure) => Figure.draw(figure), { discard: true })
   const tables = yield* Effect.forEach(figures, (figure) => Figure.table(figure))
   Report.write("algorithms", "Does every algorithm learn?", [
-    `Where nothing else is said: tiny-64 on sums, ${iterations} iterations of ${groupsPerBatch} groups × ${groupSize} attempts, learning rate ${learningRate}, importance sampling, credit
-centred on the group. Before training 0.379 of the answers to the ${Sums.problems} held-out problems are right. Shares are of all seeds together, with
-Wilson's interval; other numbers are means. [The curves](algorithm-curves.md).`,
+    `Unless stated otherwise, runs train tiny-64 on sums for ${iterations} iterations of ${groupsPerBatch} groups × ${groupSize} attempts, with learning rate ${learningRate}, importance
+sampling and group-centred credit. Before training 0.379 of the answers to the ${Sums.problems} held-out problems are correct. Shares are over all
+seeds, with Wilson's interval; other numbers are means. See also [the curves](algorithm-curves.md).`,
     Report.table(Figure.header, tables.flatMap(({ rows }) => rows))
   ])
 })

@@ -72,13 +72,13 @@ const program = Effect.gen(function*() {
     "s"
   ]
   Report.publish("learning", "Does it learn to add?", [
-    `The arithmetic recipe on tiny-128: ${Experiment.iterations} steps of 32 problems × 8 attempts. Right answers to 512 held-out problems, one
-sampled attempt each, beside the most likely answer; "worked" is the share of sampled answers that hold a computation before
-the box. Intervals are Wilson's.`,
-    `The base model is right in ${Report.interval(base.pass1)} of its answers; in ${
+    `The arithmetic recipe trains tiny-128 for ${Experiment.iterations} steps of 32 problems × 8 attempts. The table has the share of correct answers to 512 held-out
+problems, with one sampled attempt each and with the most likely (greedy) answer; "worked" is the share of sampled answers with a
+computation before the box. Intervals are Wilson's.`,
+    `The base model answers correctly in ${Report.interval(base.pass1)} of its attempts; for ${
       Report.interval(base.pass8)
     } of the problems at least one of
-eight attempts is right.`,
+eight attempts is correct.`,
     Report.table(header, [
       ...trained.map((outcome) => row("trained", outcome)),
       ...still.map((outcome) => row("learning rate 0", outcome)),

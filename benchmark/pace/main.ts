@@ -152,15 +152,15 @@ const program = Effect.gen(function*() {
     "dropped"
   ]
   Report.publish("pace", "Asynchronous training where some answers take long", [
-    `In virtual time, which no machine decides: each answer comes after a lognormal time with a median of ${
+    `Times are virtual, and do not depend on the machine: each answer takes a lognormal time with a median of ${
       times.median / 1000
-    } s, of which
-one in a hundred takes more than ${times.tail} times as long; an optimizer step takes ${
+    } s, and one in a hundred takes
+more than ${times.tail * times.median / 1000} s; an optimizer step takes ${
       times.step / 1000
-    } s. What is sampled and trained is
-the engine's: tiny-64 on sums, ${iterations} iterations of ${groups} groups × ${groupSize} attempts, PPO, learning rate 1e-3. "Nothing sampled" is the share
-of the time in which no answer is under way; "of the most at once" is how many are under way on average, as a share of the most that
-were. Right answers are to ${problems} held-out problems after training, with Wilson's interval; a group's age is in iterations.`,
+    } s. Sampling and training are real, on the engine: tiny-64 on sums, ${iterations} iterations of ${groups} groups × ${groupSize}
+attempts, PPO, learning rate 1e-3. "Nothing sampled" is the share of the time without any answer in progress; "of the most at once" is the
+mean number of answers in progress as a share of the maximum. "Right answers" is the share of correct answers to ${problems} held-out problems
+after training, with Wilson's interval; a group's age is in iterations.`,
     Report.table(
       header,
       outcomes.flatMap(({ name, outcomes }) =>
@@ -178,7 +178,7 @@ were. Right answers are to ${problems} held-out problems after training, with Wi
     ),
     [
       Report.aim(
-        "groups per second with K = 3 over synchronous, least of the seeds",
+        "groups per second with K = 3 over synchronous, lowest of the seeds",
         Math.min(...ratios),
         " times",
         "at least",

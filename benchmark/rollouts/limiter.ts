@@ -35,12 +35,18 @@ const rows = compared.map(({ backlog, capacity, rejected, requests, share }) => 
 ])
 
 Report.publish("limiter", "A limiter before a hidden capacity", [
-  `In virtual time, which no other program slows down: ${crowd} at the same time ask for 16 to 64 tokens, from the limiter's first request
-on. The server computes \`capacity\` sequences at the same time, lets \`backlog\` wait and turns the rest away. Throughput is of the best
-of three fixed limits: 0.8, 1 and 1.2 times the capacity.`,
+  `The simulation runs in virtual time, which other programs cannot slow down. ${crowd} concurrent callers request 16 to 64 tokens each, starting
+with the limiter's first request. The server computes \`capacity\` sequences at the same time, queues \`backlog\` more and rejects the rest.
+Throughput is relative to the best of three fixed limits: 0.8, 1 and 1.2 times the capacity.`,
   Report.table(["capacity", "backlog", "requests", "of the best fixed throughput", "turned away"], rows),
   [
-    Report.aim("least throughput", 100 * Math.min(...compared.map(({ share }) => share)), " %", "at least", 90),
-    Report.aim("most turned away", 100 * Math.max(...compared.map(({ rejected }) => rejected)), " %", "at most", 1)
+    Report.aim("lowest throughput", 100 * Math.min(...compared.map(({ share }) => share)), " %", "at least", 90),
+    Report.aim(
+      "most rejected requests",
+      100 * Math.max(...compared.map(({ rejected }) => rejected)),
+      " %",
+      "at most",
+      1
+    )
   ].join("\n")
 ])

@@ -55,22 +55,22 @@ const header = [
   "effect-rl's CPU to it"
 ]
 Report.publish("rollouts", "10,000 concurrent rollouts of four turns", [
-  `${Workload.groups} groups of ${Workload.groupSize}, all at the same time, on a sampler that waits 5 to 50 ms a turn and gives 32
-tokens. Median of ${rounds} rounds in turn, each in a process of its own, after a first batch that is not counted. Memory is
-what the heap holds, after a collection, with every episode waiting in its last turn. ${Quiet.disturbance()}`,
+  `${Workload.groups} groups of ${Workload.groupSize}, all at the same time, on a sampler that waits 5 to 50 ms per turn and returns 32
+tokens. Numbers are medians of ${rounds} alternating rounds, each in its own process, after a first batch that is not counted. Memory is
+the heap size after a collection, with every episode waiting in its last turn. ${Quiet.disturbance()}`,
   Report.table(header, rows),
   ...(python === undefined
     ? ["tinker-cookbook was left out: `COOKBOOK_PYTHON` names no Python that has it."]
     : []),
   [
     Report.aim(
-      "wall to tinker-cookbook",
+      "wall time compared with tinker-cookbook",
       of("effect-rl, spans off", "wallMillis") / of("tinker-cookbook", "wallMillis"),
       "×",
       "at most",
       0.7
     ),
-    Report.aim("CPU per turn, spans off", perTurn("effect-rl, spans off"), " µs", "at most", 40),
+    Report.aim("CPU time per turn, spans off", perTurn("effect-rl, spans off"), " µs", "at most", 40),
     Report.aim("memory per rollout", (bytes.get("effect-rl, spans off") ?? NaN) / 1000, " kB", "at most", 15)
   ].join("\n")
 ])

@@ -41,20 +41,21 @@ Report.publish("rollouts-at-scale", "100,000 concurrent rollouts, and an interru
   Quiet.disturbance(),
   `## 100,000 rollouts at the same time
 
-12,500 groups of 8, four turns each, on a sampler that waits 1 to 10 s a turn and gives 32 tokens; one run, each in a process of its
-own, JavaScript with \`${
+12,500 groups of 8, four turns each, on a sampler that waits 1 to 10 s per turn and returns 32 tokens. Each program ran once, in its own
+process, JavaScript with \`${
     bounds.join(" ")
-  }\`. Lag is how late a timer of 10 ms was: of a hundred times the second latest, and the latest.`,
+  }\`. Lag is the delay of a 10 ms timer: its 99th percentile and its maximum.`,
   Report.table(["", "wall s", "CPU s", "peak GB", "lag p99 ms", "lag max ms"], scaledRows),
   ...(python === undefined
     ? ["tinker-cookbook was left out: `COOKBOOK_PYTHON` names no Python that has it."]
     : []),
   "## 10,000 rollouts interrupted",
-  "1,250 groups of 8, all waiting in their last turn; until everything they acquired is released, the second time in a process.",
+  "1,250 groups of 8, all waiting in their last turn. The time is from the interruption until all resources are released, measured at the " +
+  "second interruption in a process.",
   [
     Report.aim("peak memory of 100,000 rollouts", (effectRl?.peakBytes ?? NaN) / 1e9, " GB", "at most", 2),
-    Report.aim("event loop's lag in 99 of 100", effectRl?.lagP99Millis ?? NaN, " ms", "at most", 100),
-    Report.aim("CPU of interrupting 10,000 rollouts", interrupted.cpuMillis, " ms", "at most", 250),
-    Report.aim("wall of interrupting 10,000 rollouts", interrupted.wallMillis, " ms", "at most", 250)
+    Report.aim("event loop lag, 99th percentile", effectRl?.lagP99Millis ?? NaN, " ms", "at most", 100),
+    Report.aim("CPU time of interrupting 10,000 rollouts", interrupted.cpuMillis, " ms", "at most", 250),
+    Report.aim("wall time of interrupting 10,000 rollouts", interrupted.wallMillis, " ms", "at most", 250)
   ].join("\n")
 ])

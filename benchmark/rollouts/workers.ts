@@ -47,8 +47,8 @@ const on = (processes: number) =>
 const [here, one, two] = await Effect.runPromise(Effect.all([rates, on(1), on(2)]))
 
 Report.publish("workers", "Workers over PostgreSQL", [
-  `Groups of two members with three turns each, ${concurrency} at the same time, in this process and on worker processes of this machine.
-Workers, database and run share its two cores, and the model is a script: what is measured is the way of a group to a worker and back.`,
+  `Groups of two members with three turns each, ${concurrency} at the same time, in this process and on worker processes of the same machine.
+Workers, database and run share its two cores, and the model is scripted, so the measurement shows the round trip of a group to a worker.`,
   Report.table(
     ["the environment", "this process", "1 worker", "2 workers"],
     kinds.map(({ name }, index) => [
@@ -56,7 +56,11 @@ Workers, database and run share its two cores, and the model is a script: what i
       ...[here, one, two].map((rates) => `${(rates[index] ?? NaN).toFixed(1)} groups/s`)
     ])
   ),
-  `Where nothing waits, a group takes ${
-    [one, two].map((rates) => `${(1000 / (rates[2] ?? NaN) - 1000 / (here[2] ?? NaN)).toFixed(1)} ms`).join(" and ")
-  } longer on 1 and 2 workers than here.`
+  `Without waits, a group takes ${
+    [one, two].map((rates, index) =>
+      `${(1000 / (rates[2] ?? NaN) - 1000 / (here[2] ?? NaN)).toFixed(1)} ms longer on ${
+        ["1 worker", "2 workers"][index]
+      }`
+    ).join(" and ")
+  } than in this process.`
 ])

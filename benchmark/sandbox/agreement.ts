@@ -60,10 +60,10 @@ const texts = new Set(programs.map(({ code }) => code))
 const families = new Set(programs.map(({ family }) => family))
 
 Report.publish("agreement", "Verdicts of the same programs in every place", [
-  `${count} correct programs of ${families.size} families (seed ${seed}), each with two cases of its own; ${texts.size} of their texts are ` +
-  `different, and ${
+  `${count} correct programs of ${families.size} families (seed ${seed}), each with its own two cases. They have ${texts.size} different ` +
+  `source texts; ${
     programs.filter(({ tests }) => tests._tag === "Function").length
-  } are functions, the others read standard input; ${spoiled.length} of them once more with one wrong expectation. What is right was said by plain CPython in one process.`,
+  } are functions, the others read standard input. ${spoiled.length} of them are judged again with one wrong expected result. The expected results come from plain CPython in one process.`,
   Report.table(
     ["place", "right programs that pass", "wrong expectations that pass"],
     places.map(({ name }, index) => [
@@ -72,17 +72,17 @@ Report.publish("agreement", "Verdicts of the same programs in every place", [
       `${passed(wrong[index] ?? [])} of ${spoiled.length}`
     ])
   ),
-  `Verdicts that differ, in how a program ended or after how many cases: **${differences.length}**.`,
+  `Programs whose verdicts differ, in how they ended or after how many cases: **${differences.length}**.`,
   ...(differences.length === 0
     ? []
     : [Report.table(["family", ...places.map(({ name }) => name), "program"], differences)]),
   ...(differences.some(([family]) => family === "math")
     ? [
-      "The last digit of `math`'s functions is the C library's: WASI has musl's, and what a function returns is compared to the last digit." +
+      "The last digit of `math`'s functions depends on the C library: WASI has musl's, and results are compared to the last digit." +
       (differences.every(([family]) => family === "math") ? " No other family differs." : "")
     ]
     : []),
-  "Right programs about what the places do not have alike, which are not among those:",
+  "Further correct programs, not among those above, that use features in which the providers differ:",
   Report.table(
     ["program", ...places.map(({ name }) => name), "because"],
     CorrectPrograms.differing.map(({ because, family }, index) => [

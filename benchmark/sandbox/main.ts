@@ -174,8 +174,8 @@ const ofPool = (name: string) =>
 Report.publish("sandbox", "Verdicts by provider of sandboxes", [
   `${
     perTurn * turns
-  } programs with ten cases each, ${concurrency} at the same time; every case is a process, or an instance, of its own. ` +
-  "The program adds two numbers, so that what is measured is the place.",
+  } programs with ten cases each, ${concurrency} at the same time; every case runs in its own process or WASI instance. ` +
+  "The program only adds two numbers, so the time is that of the sandbox.",
   Report.table(
     [
       "provider",
@@ -199,9 +199,9 @@ Report.publish("sandbox", "Verdicts by provider of sandboxes", [
       ])
     ]
   ),
-  `The pool and the providers take turns of ${perTurn} programs; the ratio is that of neighbouring turns. The pool and every provider but ` +
+  `The pool and the providers alternate in turns of ${perTurn} programs; the ratio compares neighbouring turns. The pool and every provider but ` +
   "WASI run the same Python.",
-  "Verdicts of one sandbox are the medians of 11 × 1 and of 11 × 9, one after the other while nothing else of this runs. A sandbox of WASI is a " +
-  "process that keeps the compiled module and the next thread, and starts no program of this machine. bubblewrap sets up the next program's " +
+  "Verdicts of one sandbox are the medians of 11 × 1 and of 11 × 9, one after the other while nothing else of this runs. A WASI sandbox is a " +
+  "process that keeps the compiled module and the next thread, and starts no native program. bubblewrap sets up the next program's " +
   "namespaces and mounts meanwhile where a turn is free, which it never is while two programs run; unsafeHost has nothing ready."
 ])

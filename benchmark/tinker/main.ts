@@ -81,30 +81,50 @@ const memory = (name: string) => flights.get(name)?.rssMegabytes ?? NaN
 const failures = [...flights].reduce((sum, [name, one]) => name.startsWith("effect-rl") ? sum + one.failures : sum, 0)
 
 Report.publish("tinker", "The Tinker client", [
-  `Bodies: a training request of 128 datums of 2,048 positions (5.3 MB), its result, a sample request with a prompt of
-2,048 tokens; MB/s of the body, best of two seconds of tries. Beside it \`tinker\` ${version ?? "(absent)"} from its own
-values: lists of tokens and NumPy arrays. Its releases since 0.25 read no training results as JSON.`,
+  `The bodies are a training request of 128 datums with 2,048 positions (5.3 MB), its result, and a sample request with a prompt of
+2,048 tokens. Speeds are MB/s of the body, the best of two seconds of repetitions. The Python column is \`tinker\` ${
+    version ?? "(absent)"
+  } with its own
+values: lists of tokens and NumPy arrays. Its releases since 0.25 do not read training results as JSON.`,
   Report.table(["body", "effect-rl MB/s", "Python MB/s", "effect-rl to it"], codecRows),
-  `Samples in flight: all asked for at once at a service on loopback in another process, which answers each after 200 ms.
-A sample is two requests, over undici unless said otherwise, as the command line sends them, and one poll waits for all samples
-that are under way; a service without that call is polled for each. Memory is the most the
-process had; processor time is the client's alone. Node collects garbage when its heap has grown to a multiple of what is
-in use, which takes memory to save time; \`node ${smallHeap.join(" ")}\` keeps it small, without a
-limit to what may be in use.`,
+  `Samples in flight: all are requested at once from a service on loopback in another process, which answers each after 200 ms.
+A sample takes two requests, over undici unless stated otherwise, as on the command line. One poll waits for all unfinished samples;
+without that call, each sample is polled separately. Memory is the peak of the
+process; processor time is only the client's. Node collects garbage when its heap has grown to a multiple of the live
+data, which trades memory for time; \`node ${smallHeap.join(" ")}\` keeps the heap small without
+limiting how much may be in use.`,
   Report.table(["samples at once", "failures", "samples/s", "CPU µs per sample", "MB at most"], flightRows),
   Quiet.disturbance(),
   [
     Report.aim("failures", failures, "", "at most", 0),
     Report.aim(
-      "encoding of training requests to Python's",
+      "encoding training requests, compared with Python",
       ratio("protobuf, training request, encode"),
       "×",
       "at least",
       3
     ),
-    Report.aim("CPU per sample, 10,000 at once", perRequest(10_000), " µs", "at most", 900),
-    Report.aim("memory to Python's, in a small heap", memory(small) / memory("Python, 10,000"), "×", "at most", 1),
-    Report.aim("samples/s to Python's, in a small heap", rate(small) / rate("Python, 10,000"), "×", "at least", 5),
-    Report.aim("cost per sample, 16,000 to 1,000 at once", perRequest(16_000) / perRequest(1000), "×", "at most", 1.25)
+    Report.aim("CPU time per sample, 10,000 at once", perRequest(10_000), " µs", "at most", 900),
+    Report.aim(
+      "memory compared with Python, with a small heap",
+      memory(small) / memory("Python, 10,000"),
+      "×",
+      "at most",
+      1
+    ),
+    Report.aim(
+      "samples/s compared with Python, with a small heap",
+      rate(small) / rate("Python, 10,000"),
+      "×",
+      "at least",
+      5
+    ),
+    Report.aim(
+      "cost per sample, 16,000 at once compared with 1,000",
+      perRequest(16_000) / perRequest(1000),
+      "×",
+      "at most",
+      1.25
+    )
   ].join("\n")
 ])

@@ -317,9 +317,9 @@ server.kill()
 await prober.terminate()
 rmSync(folder, { recursive: true, force: true })
 Report.publish("waits", "Waiting for another caller's body", [
-  `One server of the embedded engine, and a caller that asks it for its health every few milliseconds while another sends a body; each body
-${attempts} times. The longest wait of each time: the least disturbed one, the median and the most disturbed one. "Failed" is a pass whose
-result is a refusal. Other programs lengthen the waits, as the machine's load says; "turn" is the most processor time that one turn of the
-server's event loop took, which they do not lengthen.`,
+  `One server of the embedded engine. A caller requests the server's health every few milliseconds while another sends a body; each body is
+sent ${attempts} times. The table has the longest wait of the best repetition, of the median and of the worst. "Failed" is a pass whose result is a
+refusal. Other programs lengthen the waits (see the load); "turn" is the most processor time of one turn of the server's event loop, which
+they do not lengthen.`,
   Report.table(["body", "MiB", "answer", "wait, ms, least", "median", "most", "turn, ms"], rows)
 ])

@@ -104,14 +104,16 @@ const medianRatio = (direction: Direction) =>
 const sizes = Object.keys(texts).map((kind) => `${kind} ${(bytesOf(kind) / 1e6).toFixed(2)} MB`).join(", ")
 
 Report.publish("tokenizers", "Tokenizers beside Rust's", [
-  `Texts: ${sizes}. One thread each, best of a second of passes over all texts of a kind, so with warm caches. Rust is
-Hugging Face's \`tokenizers\` ${version ?? "(absent)"}, called from Python text by text. Ratios of speeds above 1 are in
-favour of effect-rl, those of seconds and memory below 1.`,
+  `Texts: ${sizes}. Each program has one thread; speeds are the best of one second of passes over all
+texts of a kind, with warm caches. Rust is Hugging Face's \`tokenizers\` ${
+    version ?? "(absent)"
+  }, called from Python text by text. effect-rl is better if a
+ratio of speeds is above 1, or a ratio of seconds or memory is below 1.`,
   "Encoding:",
   speedTable("encodeSeconds"),
   "Decoding:",
   speedTable("decodeSeconds"),
-  "Loading `tokenizer.json`, and the most memory that the whole process had:",
+  "Loading `tokenizer.json`, and the peak memory of the whole process:",
   costTable,
   version === undefined
     ? "Not compared with Rust's ids."

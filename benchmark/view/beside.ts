@@ -126,8 +126,8 @@ const measured = async (name: string, url: string, way: Way) => {
 }
 
 const equalSteps =
-  `Where Inspect View takes as few steps, its first page is a list of logs, one for each iteration, whose rows are attempts: that is the
-answer where single attempts or scores are asked for. What the answer lacks stands in brackets.`
+  `Inspect View takes as few steps for questions about single attempts or scores, because its first page lists one log per iteration with
+attempts as rows. Brackets say what an answer lacks.`
 
 /** The load before the measurement, because its browsers load the machine. */
 const [loadBefore = 0] = loadavg()
@@ -189,9 +189,9 @@ const compare = async (folder: string) => {
     Report.publish("view-beside", "Questions about a run, in three tools", [
       `One run of 5 iterations with 16 groups of 8 and two evaluations of 512 problems, exported to Inspect View ${
         version("inspect_ai")
-      } and Trackio ${version("trackio")}. The numbers are
-clicks, keys, typed texts and turns of the wheel from the tool's first page on the run, 1280 × 720, until the answer is in sight, as
-headless Chromium took them. prime-rl's dashboard and Tinker Chef were not run: their columns say what is documented of them.`,
+      } and Trackio ${version("trackio")}. The
+numbers are clicks, keys, typed texts and wheel turns in headless Chromium (1280 × 720), from the tool's first page on the run until the
+answer is visible. prime-rl's dashboard and Tinker Chef were not run: their columns are from their documentation.`,
       Report.table(
         ["question", "effect-rl view", "Inspect View", "Trackio", "prime-rl, not run", "Chef, not run"],
         rows

@@ -173,14 +173,14 @@ try {
   const growing = join(folder, "growing")
   const followed = await live(growing, join(growing, "run"))
   Report.publish("view", "The page on a run of 100,000 rollouts", [
-    `${runs} fresh servers and browsers; ${opened.times.length} groups of 8 members with 4 turns of 64 tokens; ${perSecond} records each
+    `${runs} fresh servers and browsers; ${opened.times.length} groups of 8 members with 4 turns of 64 tokens; ${perSecond} new records per
 second for ${seconds} s.${
       loadBefore > cpus().length
         ? " Other programs kept the processors busy meanwhile, so that times are upper bounds."
         : ""
     }`,
     [
-      Report.aim("navigation to the chart of rewards, median", Report.median(charts) / 1000, " s", "at most", 1.5),
+      Report.aim("from navigation to the reward chart, median", Report.median(charts) / 1000, " s", "at most", 1.5),
       Report.aim("first load over the wire", Math.max(...loads.map(({ bytes }) => bytes)) / 1e6, " MB", "at most", 1),
       Report.aim("the page itself, compressed", weight / 1000, " kB", "at most", 120),
       Report.aim("a group's transcripts, median", Report.median(opened.times), " ms", "at most", 150),
@@ -190,7 +190,7 @@ second for ${seconds} s.${
       Report.aim("memory of the page", opened.memory, " MiB", "at most", 300),
       Report.aim("longest task while records arrive", followed.longest, " ms", "at most", 50),
       Report.aim("memory of the page afterwards", followed.memory, " MiB", "at most", 300),
-      Report.aim("records that the page lacks in the end", followed.written - followed.shown, "", "at most", 0)
+      Report.aim("records missing from the page at the end", followed.written - followed.shown, "", "at most", 0)
     ].join("\n")
   ])
 } finally {

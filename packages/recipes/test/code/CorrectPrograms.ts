@@ -388,7 +388,7 @@ export const spoiled = (program: CorrectProgram): CorrectProgram => ({
 
 /** Right programs whose results differ between sandboxes, and why. */
 export const differing: ReadonlyArray<CorrectProgram & { readonly because: string }> = [
-  ["NumPy", "import numpy as np\nprint(int(np.arange(10).sum()))", "45", "there where the Python of the place has it"],
+  ["NumPy", "import numpy as np\nprint(int(np.arange(10).sum()))", "45", "available if the provider's Python has it"],
   [
     "threads",
     "import threading\nfound = []\nt = threading.Thread(target=lambda: found.append(1))\nt.start(); t.join()\nprint(len(found))",
@@ -405,21 +405,21 @@ export const differing: ReadonlyArray<CorrectProgram & { readonly because: strin
     "recursion through C, 6,000 deep",
     "import sys\nfrom functools import lru_cache\nsys.setrecursionlimit(100000)\n@lru_cache(None)\ndef f(n): return 0 if n == 0 else 1 + f(n - 1)\nprint(f(6000))",
     "6000",
-    "WASI allows 4,000 calls through C, of which this takes two for each level"
+    "WASI allows 4,000 calls through C, and each level takes two"
   ],
-  ["word size", "import sys\nprint(sys.maxsize > 2 ** 32)", "True", "WASI is a machine of 32 bits"],
+  ["word size", "import sys\nprint(sys.maxsize > 2 ** 32)", "True", "WASI has 32-bit words"],
   [
     "order of large numbers in a set",
     "print(list({2 ** 31, 1, 2}))",
     "[2147483648, 1, 2]",
-    "hashes of numbers are of the word size"
+    "number hashes depend on the word size"
   ],
   ["sums of floats", "print(sum([0.1] * 10))", "0.9999999999999999", "Python adds floats exactly from 3.12 on"],
   [
     "syntax of Python 3.12",
     "x = [1, 2]\nprint(f\"{\"-\".join(map(str, x))}\")",
     "1-2",
-    "WASI has 3.12; another place has the machine's own"
+    "WASI has 3.12; the others have the machine's Python"
   ],
   [
     "a long loop",
