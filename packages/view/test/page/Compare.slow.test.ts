@@ -120,7 +120,7 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
           await eventually(async () => assert.strictEqual(await page.locator("svg.plot polyline.curve").count(), 2))
           await page.getByRole("table", { name: "held-out losses" })
             .getByRole("row", {
-              name: /^fast measured better than slow, as a run.* held_out nll fast -0\.25 – 0\.500 /
+              name: /^fast measured better than slow in these runs.* held_out nll fast -0\.25 – 0\.500 /
             })
             .waitFor()
         })
