@@ -78,12 +78,10 @@ export const load = Effect.fn("Traces.load")(function*(files: ReadonlyArray<stri
   const [redact, repeat] = [Secrets.messages(secrets), Secrets.messages(new Map())]
   const loaded: Loaded = {
     conversations: conversations.map(Secrets.conversation(secrets)),
-    preferences: preferences.map(({ chosen, prompt, rejected, ...preference }) => ({
-      ...preference,
-      prompt: repeat(prompt),
-      chosen: repeat(chosen),
-      rejected: redact(rejected)
-    })),
+    preferences: preferences.map(({ chosen, prompt, rejected, tools }) => {
+      const shown = Secrets.conversation(new Map())({ messages: prompt, tools })
+      return { prompt: shown.messages, tools: shown.tools, chosen: repeat(chosen), rejected: redact(rejected) }
+    }),
     report: {
       rows: rows.length,
       repeated,

@@ -110,6 +110,28 @@ describe("Secrets", () => {
       }
     }).pipe(Effect.provide(NodeServices.layer)))
 
+  it.effect("replaces secrets in the tools of preferences", () =>
+    Effect.gen(function*() {
+      const key = `sk-${random(Draw.make(0, "secrets"), 40)}`
+      const tools = [{
+        type: "function",
+        function: { name: "run", description: key, parameters: { properties: { key: { default: key } } } }
+      }]
+      const user = { role: "user", content: "Run it." }
+      const line = (before: ReadonlyArray<object>, content: string) => ({
+        request: { messages: [...before, user], tools },
+        response: { choices: [{ message: { role: "assistant", content }, finish_reason: "stop" }] }
+      })
+      const log = Recording.file(line([], "No."), line([user, { role: "assistant", content: "Yes." }], "Done."))
+      const { preferences } = yield* Traces.load([log])
+      const file = Recording.file()
+      yield* Traces.writePreferences(file, preferences)
+      const written = readFileSync(file, "utf8")
+      assert.notInclude(written, key)
+      assert.include(written, `"description":"${Secrets.mark}"`)
+      assert.include(written, `"default":"${Secrets.mark}"`)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
   it.effect("are not quoted by errors", () =>
     Effect.gen(function*() {
       for (const [kind, before, secret, after] of planted(Draw.make(0, "secrets"))) {
