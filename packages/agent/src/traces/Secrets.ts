@@ -77,8 +77,19 @@ const json = (redact: Redact, given: Schema.Json): Schema.Json => {
   if (typeof given === "string") return redact(given)
   if (typeof given !== "object" || given === null) return given
   if (isList(given)) return given.map((one) => json(redact, one))
-  return Object.fromEntries(Object.entries(given).map(([name, one]) => [name, json(redact, one)]))
+  return fields(redact, given)
 }
+
+/** A field; its name before its value tells some secrets. */
+const field = (redact: Redact, name: string, one: Schema.Json): readonly [string, Schema.Json] => {
+  const known = redact(name)
+  if (typeof one !== "string") return [known, json(redact, one)]
+  const before = `${known}: `
+  return [known, redact(`${before}${one}`).slice(before.length)]
+}
+
+const fields = (redact: Redact, given: Schema.JsonObject): Schema.JsonObject =>
+  Object.fromEntries(Object.entries(given).map(([name, one]) => field(redact, name, one)))
 
 const isList = (given: Schema.JsonObject | ReadonlyArray<Schema.Json>): given is ReadonlyArray<Schema.Json> =>
   Array.isArray(given)
@@ -123,9 +134,7 @@ export const conversation = (counts: Counts) => (given: OpenAi.Conversation): Op
     tools: given.tools.map((tool) => ({
       ...tool,
       description: redact(tool.description),
-      parameters: Object.fromEntries(
-        Object.entries(tool.parameters).map(([name, value]) => [name, json(redact, value)])
-      )
+      parameters: fields(redact, tool.parameters)
     }))
   }
 }

@@ -110,6 +110,18 @@ describe("Secrets", () => {
       }
     }).pipe(Effect.provide(NodeServices.layer)))
 
+  it("finds secrets of calls by the names of their fields, and in the names", () => {
+    const redacted = (input: object) => {
+      const toolCalls = [{ id: "a", function: { name: "run", arguments: JSON.stringify(input) } }]
+      const [message] = Secrets.messages(new Map())([{ role: "assistant", content: "", toolCalls }])
+      return JSON.parse(message?.toolCalls?.[0]?.function.arguments ?? "")
+    }
+    const secret = random(Draw.make(0, "secrets"), 24)
+    assert.deepStrictEqual(redacted({ api_key: secret, path: secret }), { api_key: Secrets.mark, path: secret })
+    assert.deepStrictEqual(redacted({ headers: { "X-Api-Key": secret } }), { headers: { "X-Api-Key": Secrets.mark } })
+    assert.deepStrictEqual(redacted({ [`sk-${secret}`]: 1 }), { [Secrets.mark]: 1 })
+  })
+
   it.effect("replaces secrets in the tools of preferences", () =>
     Effect.gen(function*() {
       const key = `sk-${random(Draw.make(0, "secrets"), 40)}`
