@@ -18,34 +18,40 @@ export type Counts = Map<string, number>
 /** The text that replaces a secret. */
 export const mark = "[redacted]"
 
-/** Values of at least 16 characters with letters and several digits, which names and paths in programs rarely have. */
-const value = String.raw`(?=(?:[\w+/=~-]*\d){3})(?=[\w+/=~-]*[A-Za-z])[\w+/=~-]{16,}(?![\w+/=.~\-([{<$])`
+/** A run of a value's characters. It is passed over as a whole, secret or not, so that a text takes one pass. */
+const run = String.raw`[\w+/=~-]{16,}`
+
+/** Whether a run is a value: it has letters and several digits, which names and paths in programs rarely have, and nothing goes on from it. */
+const isValue = (found: string, after: string) =>
+  (found.match(/\d/g) ?? []).length >= 3 && /[a-z]/i.test(found) && !/^(?:[([{<$]|\.\w)/.test(after)
 
 /** What stands for a password in documents. */
 const placeholder = String.raw`(?:pass(?:word|wd)?|secret|hidden|\*+)@`
 
-/** The kinds of secrets. Where a text matches several, the first counts. */
-const kinds: ReadonlyArray<readonly [kind: string, pattern: RegExp]> = [
+/** How the names of secrets end. */
+const names = "key|token|secret|password|passwd|credential|authorization"
+
+/** The kinds of secrets, by patterns without groups that capture. Where a text matches several, the first counts. */
+const kinds: ReadonlyArray<
+  readonly [kind: string, pattern: RegExp, isSecret?: (found: string, after: string) => boolean]
+> = [
   ["private key", /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----[^]*?(?:-----END (?:[A-Z]+ )*PRIVATE KEY-----|$)/g],
   ["Anthropic key", /\bsk-ant-[\w-]{16,}/g],
-  ["OpenAI key", /\bsk-(?=[\w-]*\d)[\w-]{16,}/g],
-  ["Tinker key", /\btml-(?=[\w-]*\d)[\w-]{16,}/g],
+  ["OpenAI key", /\bsk-(?=[\w-]{0,64}?\d)[\w-]{16,}/g],
+  ["Tinker key", /\btml-(?=[\w-]{0,64}?\d)[\w-]{16,}/g],
   ["Hugging Face token", /\bhf_[A-Za-z0-9]{20,}/g],
   ["GitHub token", /\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{22,})/g],
   ["GitLab token", /\bglpat-[\w-]{20,}/g],
   ["AWS key", /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g],
   ["Google key", /\bAIza[\w-]{35}/g],
-  ["Slack token", /\bxox[abeoprs]-(?=[\w-]*\d)[\w-]{10,}/g],
+  ["Slack token", /\bxox[abeoprs]-(?=[\w-]{0,64}?\d)[\w-]{10,}/g],
   ["Stripe key", /\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}/g],
   ["npm token", /\bnpm_[A-Za-z0-9]{36,}/g],
   ["PyPI token", /\bpypi-[\w-]{50,}/g],
-  ["JSON web token", /\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*/g],
+  ["JSON web token", /\beyJ[\w-]{8,1024}\.eyJ[\w-]{8,}\.[\w-]*/g],
   [
     "credential in a header",
-    new RegExp(
-      String.raw`(?<=\b(?:authorization|x-api-key)["']?\s?[:=]\s?["']?(?:(?:bearer|basic|token)\s)?)${value}`,
-      "gi"
-    )
+    /(?<=\bauthorization\\{0,3}["']?\s?[:=]\s?\\{0,3}["']?(?:bearer|basic|token)\s)[\w+/=.~-]{7,}[\w+/=~-]/gi
   ],
   [
     "password in an address",
@@ -54,17 +60,19 @@ const kinds: ReadonlyArray<readonly [kind: string, pattern: RegExp]> = [
   [
     "assigned secret",
     new RegExp(
-      String.raw`(?<=(?:key|token|secret|password|passwd|credential)["']?\s?[:=]\s?["']?)${value}`,
+      String.raw`(?<=(?:${names})\\{0,3}["']?\s{0,9}(?::=|=>|[:=])\s{0,9}\\{0,3}["']?)${run}`,
       "gi"
-    )
+    ),
+    isValue
   ]
 ]
 
 /** Redacts a text, and adds what it replaces to the counts. */
 export const text = (counts: Counts) => (given: string): string =>
   kinds.reduce(
-    (redacted, [kind, pattern]) =>
-      redacted.replace(pattern, () => {
+    (redacted, [kind, pattern, isSecret]) =>
+      redacted.replace(pattern, (found, at: number, whole: string) => {
+        if (isSecret?.(found, whole.slice(at + found.length, at + found.length + 2)) === false) return found
         counts.set(kind, (counts.get(kind) ?? 0) + 1)
         return mark
       }),

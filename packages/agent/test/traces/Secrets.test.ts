@@ -31,9 +31,16 @@ const planted = (
   ["PyPI token", "", `pypi-${random(draw, 80)}`, ""],
   ["JSON web token", "cookie=", `eyJ${random(draw, 20)}.eyJ${random(draw, 30)}.${random(draw, 40)}`, ";"],
   ["credential in a header", "curl -H 'Authorization: Bearer ", random(draw, 32), "' x"],
+  ["credential in a header", "Authorization: Basic ", `${random(draw, 8)}==`, "\n"],
+  ["credential in a header", "{\\\"Authorization\\\": \\\"Bearer ", `ya29.${random(draw, 20)}`, "\\\"}"],
   ["password in an address", "postgres://app:", `Hunter-${random(draw, 6)}`, "@db/x"],
   ["assigned secret", "AWS_SECRET_ACCESS_KEY=", random(draw, 40), ""],
   ["assigned secret", "{\"client_secret\": \"", random(draw, 24), "\"}"],
+  ["assigned secret", "my api key: ", random(draw, 18), ". Please"],
+  ["assigned secret", "{\\\"api_key\\\": \\\"", random(draw, 24), "\\\"}"],
+  ["assigned secret", "password:   ", random(draw, 16), ""],
+  ["assigned secret", "apiKey := \"", random(draw, 20), "\""],
+  ["assigned secret", "X-Api-Key: ", random(draw, 20), "' x"],
   [
     "private key",
     "cat key\n",
@@ -52,6 +59,13 @@ describe("Secrets", () => {
         assert.deepStrictEqual([...counts], [[kind, 1]])
       }
     }
+  })
+
+  it("takes a time that grows with the text, not with its square", () => {
+    const started = performance.now()
+    const repeated = ["key=", "eyJaaaaaaaa-", "sk-", "tml-", "xoxb-", "a://a:", "-----BEGIN PRIVATE KEY-----"]
+    for (const text of repeated) Secrets.text(new Map())(text.repeat(65536 / text.length))
+    assert.isBelow(performance.now() - started, 3000)
   })
 
   it("leaves the sources and documents of this repository as they are", () => {
