@@ -35,7 +35,10 @@ const names = "key|token|secret|password|passwd|credential|authorization"
 const kinds: ReadonlyArray<
   readonly [kind: string, pattern: RegExp, isSecret?: (found: string, after: string) => boolean]
 > = [
-  ["private key", /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----[^]*?(?:-----END (?:[A-Z]+ )*PRIVATE KEY-----|$)/g],
+  [
+    "private key",
+    /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----(?=[^]{0,200}?[A-Za-z0-9+/=]{48})[^]*?(?:-----END (?:[A-Z]+ )*PRIVATE KEY-----|$)/g
+  ],
   ["Anthropic key", /\bsk-ant-[\w-]{16,}/g],
   ["OpenAI key", /\bsk-(?=[\w-]{0,64}?\d)[\w-]{16,}/g],
   ["Tinker key", /\btml-(?=[\w-]{0,64}?\d)[\w-]{16,}/g],

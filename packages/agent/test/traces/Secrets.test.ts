@@ -61,6 +61,11 @@ describe("Secrets", () => {
     }
   })
 
+  it("leaves what follows the mere mention of a private key", () => {
+    const text = "The file has to begin with `-----BEGIN PRIVATE KEY-----`. Then run the server."
+    assert.strictEqual(Secrets.text(new Map())(text), text)
+  })
+
   it("takes a time that grows with the text, not with its square", () => {
     const started = performance.now()
     const repeated = ["key=", "eyJaaaaaaaa-", "sk-", "tml-", "xoxb-", "a://a:", "-----BEGIN PRIVATE KEY-----"]
