@@ -17,7 +17,7 @@ export interface Preference {
 }
 
 export interface Joined {
-  /** The conversations that no other trace continues, in the order of their ends. */
+  /** The conversations that no other trace continues, in the order of their ends, then those that only an incomplete answer continues. */
   readonly conversations: ReadonlyArray<Trace>
   /** The number of traces that another one repeats or continues. */
   readonly repeated: number
@@ -119,6 +119,31 @@ const preferences = (
   })
 }
 
+/** A trace up to the answer before its incomplete one. */
+const shortened = (one: Keyed): ReadonlyArray<Keyed> => {
+  const index = one.spoken.slice(0, -1).findLastIndex(({ role }) => role === "assistant")
+  if (index < 1) return []
+  const { messages, tools } = one.trace
+  return [{
+    trace: { messages: messages.slice(0, one.spoken[index]?.end), tools },
+    spoken: one.spoken.slice(0, index + 1),
+    keys: one.keys.slice(0, index + 1)
+  }]
+}
+
+/** The conversations before incomplete answers, once each, without those that a complete one has. */
+const begunBy = (
+  cut: ReadonlyArray<Keyed>,
+  complete: ReadonlyArray<Keyed>,
+  given: ReadonlyMap<string, Keyed>
+): ReadonlyArray<Keyed> => {
+  const rest = cut.flatMap(shortened)
+  const told = new Set([...complete.flatMap(({ keys }) => keys), ...rest.flatMap(({ keys }) => keys.slice(0, -1))])
+  return Array.from(new Map(rest.map((one) => [whole(one), one])).values()).filter((one) =>
+    !told.has(whole(one)) && given.get(whole(one))?.trace.isCut !== true
+  )
+}
+
 /** Joins the traces of one or more sources. */
 export const of = (traces: ReadonlyArray<Trace>): Joined => {
   const all = traces.map(keyed)
@@ -128,9 +153,10 @@ export const of = (traces: ReadonlyArray<Trace>): Joined => {
   const answers = new Map(Array.from(given, ([key, one]) => [key, part(one, one.keys.length - 1)]))
   const ends = Array.from(given.values()).filter((one) => !begun.has(whole(one)))
   const complete = ends.filter(({ trace }) => trace.isCut !== true)
+  const kept = begunBy(ends.filter(({ trace }) => trace.isCut === true), complete, given)
   return {
-    conversations: complete.map((one) => restored(one, answers)),
-    repeated: all.length - ends.length,
+    conversations: [...complete, ...kept].map((one) => restored(one, answers)),
+    repeated: all.length - ends.length - kept.filter((one) => given.has(whole(one))).length,
     cut: ends.length - complete.length,
     preferences: preferences(given, continued(all))
   }

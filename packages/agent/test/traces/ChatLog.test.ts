@@ -101,6 +101,31 @@ describe("a log of OpenAI's chat completions", () => {
       assert.strictEqual(continued.report.cut, 0)
     }))
 
+  it.effect("keeps a session up to the answer before an incomplete one", () =>
+    Effect.gen(function*() {
+      const user = (content: string) => ({ role: "user", content })
+      const assistant = (content: string) => ({ role: "assistant", content })
+      const line = (messages: ReadonlyArray<object>, content: string, finish_reason: string) => ({
+        request: { messages },
+        response: { choices: [{ message: assistant(content), finish_reason }] }
+      })
+      const first = [user("Name a lake.")]
+      const second = [...first, assistant("Ohrid"), user("Another.")]
+      const third = [...second, assistant("Prespa"), user("All.")]
+      const texts = ({ conversations }: Traces.Loaded) =>
+        conversations.map(({ messages }) => messages.map(Message.text).join(" "))
+      const lines = [line(first, "Ohrid", "stop"), line(second, "Prespa", "stop"), line(third, "Ohrid, P", "length")]
+      const loaded = yield* load(...lines)
+      assert.deepStrictEqual(texts(loaded), ["Name a lake. Ohrid Another. Prespa"])
+      const { cut, repeated, rows } = loaded.report
+      assert.deepStrictEqual({ cut, repeated, rows }, { cut: 1, repeated: 1, rows: 3 })
+      const again = yield* load(...lines, line(third, "Ohrid, Prespa", "stop"))
+      assert.deepStrictEqual(texts(again), ["Name a lake. Ohrid Another. Prespa All. Ohrid, Prespa"])
+      assert.deepStrictEqual(texts(yield* load(line(first, "O", "length"), line(second, "P", "length"))), [
+        "Name a lake. Ohrid"
+      ])
+    }))
+
   it.effect("fails with the file, the line, the field and what was expected", () =>
     Effect.gen(function*() {
       const broken = { ...chat, request: { ...chat.request, messages: [{ role: "user", content: 7 }] } }
