@@ -8,11 +8,11 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as WholeRun from "../checkpoints/WholeRun.ts"
 import * as ModelTokenizers from "../ModelTokenizers.ts"
+import * as NewFile from "../NewFile.ts"
 import * as DamagedGroups from "../rollouts/DamagedGroups.ts"
 import * as RunTokenizer from "../rollouts/RunTokenizer.ts"
 import * as Formats from "./Formats.ts"
@@ -44,17 +44,6 @@ const formatOf = (format: Option.Option<Formats.Name>, out: string) => {
   )
 }
 
-/** Fails if the file exists: a sink that appends to it would write the run twice. */
-const checkNew = Effect.fnUntraced(function*(out: string) {
-  const fs = yield* FileSystem.FileSystem
-  if (!(yield* Effect.orElseSucceed(fs.exists(out), () => false))) return
-  return yield* new InvalidOption.InvalidOption({
-    field: "place",
-    found: `${out}, which exists`,
-    expected: "a new file"
-  })
-})
-
 const write = Effect.fnUntraced(function*(reader: RunStore.RunReader, name: Formats.Name, out: string) {
   const format = Formats.of(name)
   switch (format._tag) {
@@ -64,7 +53,8 @@ const write = Effect.fnUntraced(function*(reader: RunStore.RunReader, name: Form
       return yield* format.write(reader, out, { language: yield* RunTokenizer.language(reader) })
     case "Sink": {
       const path = yield* Path.Path
-      if (format.appends === true) yield* checkNew(out)
+      // A sink that appends to a file that exists would write the run twice.
+      if (format.appends === true) yield* NewFile.check("place", out)
       return yield* Sink.write(format.make(out, path.basename(path.resolve(reader.name))), reader)
     }
   }

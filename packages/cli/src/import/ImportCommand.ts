@@ -1,6 +1,6 @@
 /** `effect-rl import SOURCE PLACE`: writes recorded sessions of real clients as conversations to train on. */
 import { Traces } from "@effect-rl/agent/traces"
-import { Message } from "@effect-rl/core"
+import { InvalidOption, Message } from "@effect-rl/core"
 import { OpenAi } from "@effect-rl/core/renderers"
 import { RowError, Rows } from "@effect-rl/files"
 import { AgentTasks, Decontamination } from "@effect-rl/recipes"
@@ -14,6 +14,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as NewFile from "../NewFile.ts"
 
 const flags = {
   source: Argument.String("source").pipe(
@@ -77,6 +78,20 @@ const askedIn = ({ content, role }: OpenAi.ChatMessage): ReadonlyArray<string> =
   return (content ?? []).flatMap((part) => part.type === "text" ? [part.text] : [])
 }
 
+/** Fails if a file that is to be written exists, or is to be written twice. */
+const checkNew = Effect.fnUntraced(function*(out: string, preferences: Option.Option<string>) {
+  const path = yield* Path.Path
+  yield* NewFile.check("place", out)
+  if (Option.isNone(preferences)) return
+  yield* NewFile.check("preferences", preferences.value)
+  if (path.resolve(preferences.value) !== path.resolve(out)) return
+  return yield* new InvalidOption.InvalidOption({
+    field: "preferences",
+    found: `${preferences.value}, where the conversations go`,
+    expected: "another file"
+  })
+})
+
 const without = { failed: "of failed requests", other: "without an answer" }
 
 const counted = (counts: Iterable<readonly [name: string, count: number]>) =>
@@ -86,6 +101,7 @@ export const importTraces = Command.make(
   "import",
   flags,
   Effect.fnUntraced(function*({ heldOut, out, preferences, skipInvalid, source }) {
+    yield* checkNew(out, preferences)
     const files = yield* filesOf(source)
     const { report, ...loaded } = yield* Traces.load(files, { broken: skipInvalid ? "skip" : "fail" })
     const texts = Option.isSome(heldOut) ? yield* heldOutTexts(heldOut.value) : []

@@ -59,6 +59,23 @@ describe("effect-rl import", () => {
       ])
     }))
 
+  it.effect("writes to new files alone, and to no file twice", () =>
+    Effect.gen(function*() {
+      const { logs, out, pairs } = yield* folder(line("Name a lake.", "Ohrid"))
+      const same = yield* run("import", logs, out, "--preferences", out)
+      assert.strictEqual(
+        same.errors.at(-1),
+        `error: preferences is ${out}, where the conversations go, expected another file`
+      )
+      writeFileSync(pairs, "kept")
+      const existing = yield* run("import", logs, out, "--preferences", pairs)
+      assert.strictEqual(existing.errors.at(-1), `error: preferences is ${pairs}, which exists, expected a new file`)
+      assert.isFalse(existsSync(out))
+      const { errors } = yield* run("import", logs, pairs)
+      assert.strictEqual(errors.at(-1), `error: place is ${pairs}, which exists, expected a new file`)
+      assert.strictEqual(readFileSync(pairs, "utf8"), "kept")
+    }))
+
   it.effect("names the file, the row and the field of a row that cannot be read, and writes nothing", () =>
     Effect.gen(function*() {
       const { logs, out } = yield* folder(line("Name a lake.", "Ohrid"), "{\"request\": 7, \"response\": {}}")
