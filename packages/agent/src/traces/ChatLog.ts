@@ -79,12 +79,14 @@ const messages = Effect.fnUntraced(function*(exchange: Exchange) {
 const responses = (kept: Kept.Kept) =>
   Effect.fnUntraced(function*(exchange: Exchange) {
     const { request, response } = yield* decodeResponse(exchange)
+    if (response.output.length === 0) return Trace.without("failed")
     const input = yield* KeptInput.resolve(kept, request)
     const output = response.output.map((item, index) => ({ ...item, id: item.id ?? `${response.id} ${index}` }))
     KeptInput.keep(kept, response.id, input, output)
     const messages = yield* OpenAi.toMessages(ResponseItems.toMessages([...input, ...output], request.instructions))
     const tools = ResponseTools.all(request).map(({ spec }) => spec)
-    return { traces: [{ messages, tools, isCut: Trace.isCut(response.status) }] }
+    const isCut = typeof response.status === "string" && response.status !== "completed"
+    return { traces: [{ messages, tools, isCut }] }
   })
 
 const Body = Schema.Record(Schema.String, Schema.Json)

@@ -50,7 +50,8 @@ const choiceOf = (pieces: ReadonlyArray<Choice>) => {
   const deltas = pieces.map(({ delta }) => delta)
   const calls = called(deltas)
   return {
-    finish_reason: pieces.findLast(({ finish_reason }) => typeof finish_reason === "string")?.finish_reason ?? null,
+    finish_reason: pieces.findLast(({ finish_reason }) => typeof finish_reason === "string")?.finish_reason ??
+      "incomplete",
     message: {
       role: "assistant",
       content: joined(deltas.map(({ content }) => content)),
@@ -117,6 +118,6 @@ export const message = Effect.fnUntraced(function*(events: Events) {
   const ends = yield* decodeEnds(of("message_delta"))
   return {
     content: yield* Effect.forEach(starts, (start) => blockOf(start, deltas)),
-    stop_reason: ends.at(-1)?.delta.stop_reason ?? null
+    stop_reason: ends.at(-1)?.delta.stop_reason ?? "incomplete"
   }
 })

@@ -244,6 +244,42 @@ describe("a log of Anthropic's messages", () => {
     }))
 })
 
+describe("a stream that broke off", () => {
+  const input = [{ role: "user", content: "How deep is Ohrid?" }]
+
+  const response = (status: string, text: string) => ({
+    id: `resp_${text}`,
+    status,
+    output: text === "" ? [] : [{ type: "message", role: "assistant", content: [{ type: "output_text", text }] }]
+  })
+
+  it.effect("is an incomplete answer", () =>
+    Effect.gen(function*() {
+      const chunk = { choices: [{ index: 0, delta: { content: "28" }, finish_reason: null }] }
+      const started = { type: "response.in_progress", response: response("in_progress", "28") }
+      const { conversations, report } = yield* load(
+        { request: { messages: input }, response: events(chunk) },
+        {
+          request: { ...anthropic.request, messages: input },
+          response: events(
+            { type: "message_start", message: { id: "msg_0", role: "assistant", content: [] } },
+            { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+            { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "2" } }
+          )
+        },
+        { request: { input: "Deep?" }, response: events({ ...started, type: "response.created" }, started) }
+      )
+      assert.deepStrictEqual([conversations, report.cut, report.without.size], [[], 3, 0])
+    }))
+
+  it.effect("is a failed request if nothing came", () =>
+    Effect.gen(function*() {
+      const created = { type: "response.created", response: response("in_progress", "") }
+      const { conversations, report } = yield* load({ request: { input }, response: events(created) })
+      assert.deepStrictEqual([conversations, report.without.get("failed")], [[], 1])
+    }))
+})
+
 describe("Traces.load", () => {
   it.effect("refuses a file of no known format", () =>
     Effect.gen(function*() {
