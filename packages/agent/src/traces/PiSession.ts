@@ -88,23 +88,28 @@ const assistantOf = ({ content }: typeof Assistant.Type): Message.Message => {
 /** Rows after which it is unknown what the model was shown. */
 const endings = new Set(["compaction", "branch_summary", "custom_message", "context_transform", "ephemeral"])
 
-/** An answer that was interrupted or failed. */
+/** An answer that was interrupted or failed. Pi does not show it to the model, nor the results of its calls, and goes on. */
 const isBroken = ({ stopReason }: typeof Assistant.Type) => stopReason === "error" || stopReason === "aborted"
 
 const traceOf = (path: ReadonlyArray<Row>): ReadonlyArray<Trace.Trace> => {
   const messages: Array<Message.Message> = []
+  const called = new Set<string | undefined>()
   let isCut = false
   for (const row of path) {
     if (endings.has(row.type)) break
     if (!("message" in row)) continue
     const { message } = row
-    if (!("content" in message) || message.role === "assistant" && isBroken(message)) break
+    if (!("content" in message)) break
+    if (message.role === "assistant" && isBroken(message)) continue
     if (message.role === "user") messages.push({ role: "user", content: contentOf(message.content) })
     else if (message.role === "assistant") {
-      messages.push(assistantOf(message))
+      const answer = assistantOf(message)
+      messages.push(answer)
+      for (const { id } of answer.toolCalls ?? []) called.add(id)
       isCut = Trace.isCut(message.stopReason)
     } else {
       const { content, toolCallId, toolName } = message
+      if (!called.has(toolCallId)) continue
       messages.push({ role: "tool", content: contentOf(content), toolCallId, name: toolName })
     }
   }

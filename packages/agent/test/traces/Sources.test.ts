@@ -123,4 +123,34 @@ describe("sessions of Pi", () => {
       const texts = loaded.preferences.map(({ chosen, rejected }) => [...chosen, ...rejected].map(Message.text))
       assert.deepStrictEqual(texts, [["288 m", "288 meter"]])
     }))
+
+  it.effect("go on after answers that were interrupted or failed, without them and the results of their calls", () =>
+    Effect.gen(function*() {
+      const assistant = (stopReason: string, ...content: ReadonlyArray<object>) => ({
+        role: "assistant",
+        stopReason,
+        content
+      })
+      const called = { type: "toolCall", id: "call_1", name: "read", arguments: {} }
+      const said = [
+        { role: "user", content: "How deep is Ohrid?" },
+        assistant("error"),
+        assistant("aborted", called),
+        { role: "toolResult", toolCallId: "call_1", toolName: "read", content: "aborted" },
+        { role: "user", content: "Go on." },
+        assistant("stop", { type: "text", text: "288 m" })
+      ]
+      const rows = said.map((message, index) => ({
+        type: "message",
+        id: `m${index}`,
+        parentId: index > 0 ? `m${index - 1}` : null,
+        message
+      }))
+      const loaded = yield* load(Recording.file({ type: "session", version: 3, id: "s", cwd: "/" }, ...rows))
+      assert.deepStrictEqual(messagesOf(loaded), [[
+        { role: "user", content: "How deep is Ohrid?" },
+        { role: "user", content: "Go on." },
+        { role: "assistant", content: "288 m" }
+      ]])
+    }))
 })
