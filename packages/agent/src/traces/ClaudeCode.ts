@@ -116,7 +116,7 @@ export const format: Trace.Format = {
     Stream.fromIterableEffect(
       Effect.map(Stream.runCollect(Trace.lines(file, decode, options)), (rows) => {
         const session = sessionOf(rows)
-        const paths = Entries.paths(rows.flatMap(saidOf))
+        const paths = Entries.paths(Entries.only(rows.flatMap(saidOf), ({ row }) => row !== undefined))
         return Trace.session(rows.length, paths.flatMap((path) => traceOf(session, path)))
       })
     )

@@ -5,7 +5,21 @@ export interface Entry {
   readonly parent: string | null
 }
 
-/** For each end of a session, the entries up to it in order. An entry whose parent is not in the file begins a conversation. */
+/** The kept entries, each of which follows the nearest kept one. Files have parents first. */
+export const only = <A extends Entry>(
+  entries: ReadonlyArray<A>,
+  isKept: (entry: A) => boolean
+): ReadonlyArray<Omit<A, "parent"> & Entry> => {
+  const nearest = new Map<string, string | null>()
+  const upTo = (parent: string | null) => parent !== null && nearest.has(parent) ? nearest.get(parent) ?? null : parent
+  for (const entry of entries) nearest.set(entry.id, isKept(entry) ? entry.id : upTo(entry.parent))
+  return entries.filter(isKept).map((entry) => ({ ...entry, parent: upTo(entry.parent) }))
+}
+
+/**
+ * For each end of a session, the entries up to it in order. Without those whose beginning is not in the file, because it is unknown what the
+ * model was shown.
+ */
 export const paths = <A extends Entry>(entries: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
   const byId = new Map(entries.map((entry) => [entry.id, entry]))
   const followed = new Set(entries.map(({ parent }) => parent))
@@ -16,5 +30,5 @@ export const paths = <A extends Entry>(entries: ReadonlyArray<A>): ReadonlyArray
       entry = byId.get(entry.parent ?? "")
     }
     return Array.from(path).toReversed()
-  })
+  }).filter(([first]) => first?.parent === null)
 }

@@ -122,7 +122,7 @@ const entriesOf = (rows: ReadonlyArray<Row>) =>
   rows.map((row, index) => ({
     row,
     id: row.id ?? String(index),
-    parent: row.parentId ?? (row.id === undefined && index > 0 ? String(index - 1) : null)
+    parent: row.parentId ?? (row.id === undefined && index > 0 ? rows[index - 1]?.id ?? String(index - 1) : null)
   }))
 
 /** Session files of Pi. */
@@ -132,7 +132,9 @@ export const format: Trace.Format = {
   read: (file, options) =>
     Stream.fromIterableEffect(
       Effect.map(Stream.runCollect(Trace.lines(file, decode, options)), (rows) => {
-        const paths = Entries.paths(entriesOf(rows))
+        const paths = Entries.paths(
+          Entries.only(entriesOf(rows), ({ row }) => row.type === "message" || endings.has(row.type))
+        )
         return Trace.session(rows.length, paths.flatMap((path) => traceOf(path.map(({ row }) => row))))
       })
     )

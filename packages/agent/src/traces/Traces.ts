@@ -47,11 +47,13 @@ export interface Loaded extends Pick<Joined.Joined, "conversations" | "preferenc
 
 const decodeFirst = Schema.decodeEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
-/** The format of a file, by its first row. */
-const formatOf = Effect.fnUntraced(function*(file: string) {
-  const [first = {}] = yield* Stream.runCollect(Stream.take(Trace.lines(file, decodeFirst), 1))
+/** The rows of a file, whose format is that of its first row. */
+const rowsOf = Effect.fnUntraced(function*(file: string, options?: RowError.Options) {
+  const [given] = yield* Stream.runCollect(Stream.take(Trace.lines(file, decodeFirst, options), 1))
+  if (given === undefined && options?.broken === "skip") return []
+  const first = given ?? {}
   const format = formats.find(({ is }) => is(first))
-  if (format !== undefined) return format
+  if (format !== undefined) return yield* Stream.runCollect(format.read(file, options))
   const detail = `has the fields ${Object.keys(first).slice(0, 10).join(", ") || "of nothing"}, expected one of: ${
     names.join("; ")
   }`
@@ -69,10 +71,7 @@ const counted = <A>(values: ReadonlyArray<A>): ReadonlyMap<A, number> => {
  * secrets. Fails with a `RowError` for a file of no known format, and for a row that cannot be read unless `broken` is `"skip"`.
  */
 export const load = Effect.fn("Traces.load")(function*(files: ReadonlyArray<string>, options?: RowError.Options) {
-  const rows = yield* Effect.forEach(
-    files,
-    (file) => Effect.flatMap(formatOf(file), ({ read }) => Stream.runCollect(read(file, options)))
-  ).pipe(Effect.map((rows) => rows.flat()))
+  const rows = (yield* Effect.forEach(files, (file) => rowsOf(file, options))).flat()
   const { conversations, cut, preferences, repeated } = Joined.of(rows.flatMap(({ traces }) => traces))
   const secrets: Secrets.Counts = new Map()
   const [redact, repeat] = [Secrets.messages(secrets), Secrets.messages(new Map())]

@@ -95,6 +95,19 @@ describe("sessions of Claude Code", () => {
       const skipped = yield* Effect.provide(Traces.load([broken], { broken: "skip" }), NodeServices.layer)
       assert.deepStrictEqual(messagesOf(skipped), [before.slice(0, 2)])
     }))
+
+  it.effect("have no conversation whose beginning cannot be read", () =>
+    Effect.gen(function*() {
+      const skip = (...lines: ReadonlyArray<string>) =>
+        Effect.provide(Traces.load([Recording.file(...lines)], { broken: "skip" }), NodeServices.layer)
+      const lines = readFileSync(fixture("claude-code.jsonl"), "utf8").trimEnd().split("\n")
+      const isFirst = (line: string) => line.includes("\"uuid\":\"u2\"")
+      const skipped = yield* skip("{", ...lines.map((line) => isFirst(line) ? "{" : line))
+      assert.deepStrictEqual(messagesOf(skipped), [
+        [...before, { role: "user", content: "In fathoms?" }, { role: "assistant", content: "157 and 30." }]
+      ])
+      assert.deepStrictEqual((yield* skip()).conversations, [])
+    }))
 })
 
 describe("sessions of Pi", () => {
