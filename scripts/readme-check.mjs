@@ -15,6 +15,7 @@ const skipped = [
   ["effect-rl eval math500 --backend tinker", "needs a key of the hosted service"],
   ["npm run effect-rl -- serve", "the installed command is served instead"],
   ["effect-rl eval gsm8k", "needs the files of GSM8K"],
+  ["export TINKER_BASE_URL=", "sets variables in the reader's own shell"],
   ["python packages/files/", "needs Python with tokenizers"],
   ["EFFECT_RL_TOKENIZERS=", "needs downloaded tokenizers"],
   ["python3 -m venv", "needs Python with PyTorch"]
@@ -76,8 +77,9 @@ export const checkReadmes = async (tarballs, folder) => {
     }
     const began = performance.now()
     const run = shortened(command)
+    const input = command.startsWith("effect-rl play ") ? typed : ""
     if (isServer(run)) await serve(run, options)
-    else execFileSync("bash", ["-c", run], { ...options, input: typed, stdio: ["pipe", "pipe", "inherit"] })
+    else execFileSync("bash", ["-c", run], { ...options, input, stdio: ["pipe", "pipe", "inherit"] })
     console.log(`ran: ${run}, ${((performance.now() - began) / 1000).toFixed(1)} s`)
   }
 }

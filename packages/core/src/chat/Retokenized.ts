@@ -7,7 +7,6 @@
  * Array.from(boundaries.own) // => [0, 2, 3]
  * Array.from(boundaries.other) // => [0, 1, 2]
  */
-import * as Bytes from "effect/Bytes"
 import type * as Sampling from "../model/Sampling.ts"
 import type { Renderer } from "./Renderer.ts"
 import * as Tokenizer from "./Tokenizer.ts"
@@ -74,7 +73,9 @@ const bytesOf = ({ bytesOf }: ByteTokenizer, tokens: Int32Array) => {
   const parts = Array.from(tokens, (token) => bytesOf(token))
   const ends: Array<number> = []
   for (const part of parts) ends.push((ends.at(-1) ?? 0) + part.length)
-  return { bytes: Bytes.concat(parts), ends }
+  const bytes = new Uint8Array(ends.at(-1) ?? 0)
+  for (const [index, part] of parts.entries()) bytes.set(part, (ends[index] ?? 0) - part.length)
+  return { bytes, ends }
 }
 
 /** A special token, the stop, or the ordinary text between them, and the position after it, in bytes. */

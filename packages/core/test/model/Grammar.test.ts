@@ -35,11 +35,11 @@ describe("Grammar.canonical", () => {
   it("refuses a schema and names the part that cannot be enforced", () => {
     const cases: ReadonlyArray<readonly [Schema.Json, string]> = [
       [false, "the schema is false, expected a schema that some value has"],
-      [{ type: "number", multipleOf: 2 }, "multipleOf is 2, which no grammar holds"],
-      [{ type: "number", minimum: 0.5 }, "minimum is 0.5, which no grammar holds"],
-      [{ type: "string", pattern: "^a" }, "pattern is \"^a\", which no grammar holds"],
-      [{ type: "string", minLength: 1 }, "minLength is 1, which no grammar holds"],
-      [{ oneOf: [{ type: "string" }] }, "oneOf is [{\"type\":\"string\"}], which no grammar holds"],
+      [{ type: "number", multipleOf: 2 }, "multipleOf is 2, which no grammar can enforce"],
+      [{ type: "number", minimum: 0.5 }, "minimum is 0.5, which no grammar can enforce"],
+      [{ type: "string", pattern: "^a" }, "pattern is \"^a\", which no grammar can enforce"],
+      [{ type: "string", minLength: 1 }, "minLength is 1, which no grammar can enforce"],
+      [{ oneOf: [{ type: "string" }] }, "oneOf is [{\"type\":\"string\"}], which no grammar can enforce"],
       [{ allOf: [{ type: "string" }, {}] }, "allOf is [{\"type\":\"string\"},{}], expected a list of one schema"],
       [{ type: "word" }, "type is \"word\", expected one of object, array"],
       [{ type: "integer", minimum: 0.5 }, "minimum is 0.5, expected a whole number"],
@@ -58,7 +58,7 @@ describe("Grammar.canonical", () => {
       ],
       [
         { type: "object", properties: { a: { type: "array", items: { type: "array", uniqueItems: true } } } },
-        "properties.a.items.uniqueItems is true, which no grammar holds"
+        "properties.a.items.uniqueItems is true, which no grammar can enforce"
       ],
       [{ $ref: "#/$defs/a" }, "$ref is \"#/$defs/a\", expected the name of a definition"],
       [{ $ref: "https://a/b" }, "$ref is \"https://a/b\", expected #, or #/$defs/"],

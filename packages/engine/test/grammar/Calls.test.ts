@@ -149,7 +149,10 @@ describe("a call grammar", () => {
       )
     assert.isUndefined(problem({}))
     assert.include(problem({ type: "string" }), `say: its type is "string", expected "object"`)
-    assert.include(problem({ type: "object", minProperties: 2 }), "say: minProperties is 2, which no grammar holds")
+    assert.include(
+      problem({ type: "object", minProperties: 2 }),
+      "say: minProperties is 2, which no grammar can enforce"
+    )
     for (const schema of [{ enum: ["</tool_call>"] }, { type: "object", properties: { "<tool_call>": {} } }]) {
       assert.include(
         problem({ type: "object", properties: { of: schema } }),

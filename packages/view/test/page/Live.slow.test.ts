@@ -96,10 +96,10 @@ describe.skipIf(isMissing)("the page of a live run", () => {
         yield* Recorded.write(run)
         const url = yield* Served.serve(folder)
         const { visit } = yield* Browser
-        yield* visit(url, async (page) => {
+        yield* visit(at(url, { at: "run", run }), async (page) => {
           await page.clock.install()
           await page.route("**/api/events?*", () => {})
-          await page.goto(at(url, { at: "run", run }))
+          await page.reload()
           await page.getByText("completed", { exact: true }).waitFor()
           await page.clock.fastForward(30_000)
           await page.getByRole("alert").getByText("does not answer").waitFor()

@@ -77,7 +77,7 @@ describe("a server with the engine", () => {
         const { path } = dialects["chat completions"]
         const { body, status } = yield* Api.send(Chat.request(path, { model, messages, response_format: format }))
         assert.strictEqual(status, 422)
-        assert.include(JSON.stringify(body), "which no grammar holds")
+        assert.include(JSON.stringify(body), "which no grammar can enforce")
       }))
 
     it.effect("has grammars for chat clients, and not for clients of the Tinker API, which has no field for them", () =>
