@@ -4,12 +4,11 @@
  * lacks, for all agents or only for those named as arguments, and prints a Markdown table of all.
  */
 import { AgentEnv, AgentGateway } from "@effect-rl/agent"
-import { ChatModel, EnvGroupBuilder, Evaluator, Rl, RLDataset, RunRecord, RunStore, Score } from "@effect-rl/core"
+import { ChatModel, EnvGroupBuilder, Evaluator, Rl, RLDataset, RunStore, Score } from "@effect-rl/core"
 import { Calculation, CalculatorEnv } from "@effect-rl/recipes"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Clock, Context, Effect, Layer, Stream } from "effect"
 import { createServer } from "node:http"
-import { loadavg } from "node:os"
 import OpenAI from "openai"
 import * as OpenAiAgent from "../../examples/agents/openai.ts"
 import type { Answer } from "../../examples/agents/training.ts"
@@ -19,6 +18,7 @@ import * as Controls from "../learning/Controls.ts"
 import * as Kept from "../learning/Kept.ts"
 import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"
+import * as Outcome from "./Outcome.ts"
 import * as Pi from "./Pi.ts"
 import * as PythonAgent from "./PythonAgent.ts"
 import * as Vessels from "./Vessels.ts"
@@ -113,9 +113,6 @@ const overHttp = ({ answer }: PythonAgent.PythonAgent["Service"]): MakeEnv => (m
     run: judged(({ apiKey, baseUrl }, model, question) => answer({ apiKey, baseUrl, model, question }), model, task)
   })
 
-const scoreOf = ({ score }: RunRecord.Evaluated): Kept.Score =>
-  score === undefined ? { value: NaN } : { value: score.value, interval: [score.low, score.high] }
-
 const train = (tasks: Tasks, makeEnv: MakeEnv, control: Controls.Control) =>
   Effect.fnUntraced(function*(seed: number) {
     const { groups, heldOut, iterations, maxTokens } = tasks
@@ -131,16 +128,7 @@ const train = (tasks: Tasks, makeEnv: MakeEnv, control: Controls.Control) =>
       update: { learningRate: 1e-3, ...control(seed) },
       run: { seed, evalEvery: iterations, evaluators: [evaluator] }
     }))
-    const [before, ...later] = records.filter(RunRecord.guards.Evaluated).map(scoreOf)
-    const after = later.at(-1)
-    if (before === undefined || after === undefined) return yield* Effect.die("nothing was evaluated")
-    const outcome: Kept.Outcome = {
-      curve: records.filter(RunRecord.guards.Updated).flatMap(({ reward }) => reward?.mean ?? []),
-      before,
-      after,
-      besides: { seconds: ((yield* Clock.currentTimeMillis) - began) / 1000, load: loadavg()[0] ?? NaN }
-    }
-    return outcome
+    return yield* Outcome.of(records, began)
   }, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
 
 const row = (title: string, tasks: Tasks, makeEnv: MakeEnv) => ({

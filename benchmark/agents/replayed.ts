@@ -14,7 +14,6 @@ import {
   Rl,
   RLDataset,
   Rollout,
-  RunRecord,
   RunStore,
   Score,
   Tinker,
@@ -22,13 +21,13 @@ import {
 } from "@effect-rl/core"
 import { Calculation, CalculatorEnv } from "@effect-rl/recipes"
 import { Array as Arr, Clock, Effect, FileSystem, Stream } from "effect"
-import { loadavg } from "node:os"
 import OpenAI from "openai"
 import * as OpenAiAgent from "../../examples/agents/openai.ts"
 import * as Controls from "../learning/Controls.ts"
 import * as Kept from "../learning/Kept.ts"
 import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"
+import * as Outcome from "./Outcome.ts"
 
 const modelName = "effect-rl/tiny-tasks"
 const maxTokens = 48
@@ -113,9 +112,6 @@ const replayed = (
       })
   )
 
-const scoreOf = ({ score }: RunRecord.Evaluated): Kept.Score =>
-  score === undefined ? { value: NaN } : { value: score.value, interval: [score.low, score.high] }
-
 const train = (control: Controls.Control) =>
   Effect.fnUntraced(function*(seed: number) {
     const model = yield* ChatModel.resolve(modelName)
@@ -144,20 +140,7 @@ const train = (control: Controls.Control) =>
         evaluators: [Evaluator.testSet({ name: "live", groups: heldOut, maxTokens })]
       }
     }))
-    const [before, ...later] = records.filter(RunRecord.guards.Evaluated).map(scoreOf)
-    const after = later.at(-1)
-    if (before === undefined || after === undefined) return yield* Effect.die("nothing was evaluated")
-    const outcome: Kept.Outcome = {
-      curve: records.filter(RunRecord.guards.Updated).flatMap(({ reward }) => reward?.mean ?? []),
-      before,
-      after,
-      besides: {
-        conversations: Object.values(conversations).flat().length,
-        seconds: ((yield* Clock.currentTimeMillis) - began) / 1000,
-        load: loadavg()[0] ?? NaN
-      }
-    }
-    return outcome
+    return yield* Outcome.of(records, began, { conversations: Object.values(conversations).flat().length })
   }, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
 
 const shown = ({ interval = [NaN, NaN], value }: Kept.Score = { value: NaN }) =>
