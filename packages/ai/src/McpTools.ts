@@ -144,7 +144,7 @@ const connected = <F extends McpClientError, R>(
 /**
  * Starts a server as a process and talks to it over stdin and stdout. The `ChildProcessSpawner` decides where the process runs, for example
  * in a sandbox with `SandboxSpawner`. When the scope closes, the server's stdin ends; a server that does not exit is terminated, then
- * killed. If the server dies, the policy sees an error.
+ * killed. If the server dies, or sends a message of more than 16 MiB, the policy sees an error.
  */
 export const stdio = <F extends McpClientError = never>(
   command: ChildProcess.Command,

@@ -3,10 +3,10 @@ import { EnvGroupBuilder, type FunctionTool, Message, Rollout, ToolEnv } from "@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Redacted, Schema, type Scope } from "effect"
+import { Deferred, Effect, Fiber, Layer, Redacted, Schema, type Scope, Sink, Stream } from "effect"
 import { type McpClientError, McpProtocol, McpServer, Tool, Toolkit } from "effect/ai"
 import { FetchHttpClient, HttpRouter, HttpServer } from "effect/http"
-import { ChildProcess, type ChildProcessSpawner } from "effect/process"
+import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import * as Agent from "./Agent.ts"
@@ -306,6 +306,31 @@ describe("unusable servers and tools are refused on connection", () => {
       })
     )
   }
+
+  it.effect("a server whose line does not end", () =>
+    Effect.gen(function*() {
+      const exit = yield* Deferred.make<ChildProcessSpawner.ExitCode>()
+      const stdout = Stream.forever(Stream.make(new Uint8Array(2 ** 20).fill(97)))
+      const flooding = ChildProcessSpawner.make(() =>
+        Effect.succeed(ChildProcessSpawner.makeHandle({
+          pid: ChildProcessSpawner.ProcessId(1),
+          exitCode: Deferred.await(exit),
+          isRunning: Effect.succeed(true),
+          kill: () => Effect.void,
+          stdin: Sink.onExit(Sink.drain, () => Deferred.succeed(exit, ChildProcessSpawner.ExitCode(0))),
+          stdout,
+          stderr: Stream.empty,
+          all: stdout,
+          getInputFd: () => Sink.drain,
+          getOutputFd: () => Stream.empty,
+          unref: Effect.succeed(Effect.void)
+        }))
+      )
+      const message = yield* refusal(tools("add")).pipe(
+        Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, flooding)
+      )
+      assert.strictEqual(message, `MCP server "little": not connected: MCP message exceeds maxMessageBytes`)
+    }))
 
   live(
     "a server that does not start, or leaves at once",
