@@ -70,19 +70,23 @@ const kinds: ReadonlyArray<
   ]
 ]
 
-/** Redacts a text, and adds what it replaces to the counts. */
-export const text = (counts: Counts) => (given: string): string =>
+/** Redacts a text. The label that stands before it, such as "password: ", tells some secrets. */
+type Redact = (given: string, label?: string) => string
+
+const redactor = (counts: Counts): Redact => (given, label = "") =>
   kinds.reduce(
     (redacted, [kind, pattern, isSecret]) =>
       redacted.replace(pattern, (found, at: number, whole: string) => {
-        if (isSecret?.(found, whole.slice(at + found.length, at + found.length + 2)) === false) return found
+        const end = at + found.length
+        if (end <= label.length || isSecret?.(found, whole.slice(end, end + 2)) === false) return found
         counts.set(kind, (counts.get(kind) ?? 0) + 1)
-        return mark
+        return label.slice(at) + mark
       }),
-    given
-  )
+    label + given
+  ).slice(label.length)
 
-type Redact = (given: string) => string
+/** Redacts a text, and adds what it replaces to the counts. */
+export const text = (counts: Counts) => (given: string): string => redactor(counts)(given)
 
 const json = (redact: Redact, given: Schema.Json): Schema.Json => {
   if (typeof given === "string") return redact(given)
@@ -95,8 +99,7 @@ const json = (redact: Redact, given: Schema.Json): Schema.Json => {
 const field = (redact: Redact, name: string, one: Schema.Json): readonly [string, Schema.Json] => {
   const known = redact(name)
   if (typeof one !== "string") return [known, json(redact, one)]
-  const before = `${known}: `
-  return [known, redact(`${before}${one}`).slice(before.length)]
+  return [known, redact(one, `${known}: `)]
 }
 
 const fields = (redact: Redact, given: Schema.JsonObject): Schema.JsonObject =>
@@ -135,11 +138,11 @@ const message = (redact: Redact, given: Message.Message): Message.Message => ({
 
 /** Redacts the messages. */
 export const messages = (counts: Counts) => (given: ReadonlyArray<Message.Message>): ReadonlyArray<Message.Message> =>
-  given.map((one) => message(text(counts), one))
+  given.map((one) => message(redactor(counts), one))
 
 /** Redacts a conversation and the descriptions of its tools. */
 export const conversation = (counts: Counts) => (given: OpenAi.Conversation): OpenAi.Conversation => {
-  const redact = text(counts)
+  const redact = redactor(counts)
   return {
     messages: messages(counts)(given.messages),
     tools: given.tools.map((tool) => ({

@@ -142,6 +142,22 @@ describe("Secrets", () => {
     assert.deepStrictEqual(redacted({ [`sk-${secret}`]: 1 }), { [Secrets.mark]: 1 })
   })
 
+  it("keeps the name of a field before a secret that begins in the name", () => {
+    const counts: Secrets.Counts = new Map()
+    const name = "-----BEGIN PRIVATE KEY-----"
+    const redact = Secrets.conversation(counts)
+    const { tools: [tool] } = redact({
+      messages: [],
+      tools: [{
+        name: "sign",
+        description: "",
+        parameters: { [name]: random(Draw.make(0, "secrets"), 64), title: "Signs." }
+      }]
+    })
+    assert.deepStrictEqual(tool?.parameters, { [name]: Secrets.mark, title: "Signs." })
+    assert.deepStrictEqual([...counts], [["private key", 1]])
+  })
+
   it.effect("replaces secrets in the tools of preferences", () =>
     Effect.gen(function*() {
       const key = `sk-${random(Draw.make(0, "secrets"), 40)}`
