@@ -4,6 +4,7 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { nullable } from "../wire/Json.ts"
+import * as Trace from "./Trace.ts"
 
 const parse = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json)))
 
@@ -91,22 +92,26 @@ const decodeDeltas = Schema.decodeUnknownEffect(Schema.Array(BlockDelta))
 const decodeEnds = Schema.decodeUnknownEffect(Schema.Array(MessageDelta))
 const decodeInput = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json)))
 
+/** A block of an answer. Of an incomplete answer, a call whose input broke off is left out. */
 const blockOf = Effect.fnUntraced(function*(
   { content_block: block, index }: typeof BlockStart.Type,
-  all: ReadonlyArray<typeof BlockDelta.Type>
+  all: ReadonlyArray<typeof BlockDelta.Type>,
+  isCut: boolean
 ) {
   const deltas = all.filter((delta) => delta.index === index).map(({ delta }) => delta)
   switch (block["type"]) {
     case "text":
-      return { ...block, text: joined([String(block["text"]), ...deltas.map(({ text }) => text)]) }
+      return [{ ...block, text: joined([String(block["text"]), ...deltas.map(({ text }) => text)]) }]
     case "thinking":
-      return { ...block, thinking: joined([String(block["thinking"]), ...deltas.map(({ thinking }) => thinking)]) }
+      return [{ ...block, thinking: joined([String(block["thinking"]), ...deltas.map(({ thinking }) => thinking)]) }]
     case "tool_use": {
       const text = joined(deltas.map(({ partial_json }) => partial_json))
-      return text === "" ? block : { ...block, input: yield* decodeInput(text) }
+      if (text === "") return [block]
+      const called = Effect.map(decodeInput(text), (input) => [{ ...block, input }])
+      return yield* isCut ? Effect.orElseSucceed(called, () => []) : called
     }
     default:
-      return block
+      return [block]
   }
 })
 
@@ -116,8 +121,7 @@ export const message = Effect.fnUntraced(function*(events: Events) {
   const deltas = yield* decodeDeltas(of("content_block_delta"))
   const starts = yield* decodeStarts(of("content_block_start"))
   const ends = yield* decodeEnds(of("message_delta"))
-  return {
-    content: yield* Effect.forEach(starts, (start) => blockOf(start, deltas)),
-    stop_reason: ends.at(-1)?.delta.stop_reason ?? "incomplete"
-  }
+  const stop_reason = ends.at(-1)?.delta.stop_reason ?? "incomplete"
+  const content = yield* Effect.forEach(starts, (start) => blockOf(start, deltas, Trace.isCut(stop_reason)))
+  return { content: content.flat(), stop_reason }
 })

@@ -11,6 +11,7 @@
 import { OpenAi } from "@effect-rl/core/renderers"
 import { AtomicFile, Jsonl, RowError } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as ChatLog from "./ChatLog.ts"
@@ -45,13 +46,24 @@ export interface Loaded extends Pick<Joined.Joined, "conversations" | "preferenc
   readonly report: Report
 }
 
-const decodeFirst = Schema.decodeEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
+const decodeObject = Schema.decodeEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
-/** The rows of a file, whose format is that of its first row. */
+/** The first row of a file that is a JSON object. Broken rows before it are left to the reader of the file's format. */
+const firstObject = (file: string) =>
+  Trace.lines(file, (line) => Effect.option(decodeObject(line))).pipe(
+    Stream.filter(Option.isSome),
+    Stream.runHead,
+    Effect.map(Option.flatten)
+  )
+
+/** The rows of a file, whose format is that of its first JSON object. */
 const rowsOf = Effect.fnUntraced(function*(file: string, options?: RowError.Options) {
-  const [given] = yield* Stream.runCollect(Stream.take(Trace.lines(file, decodeFirst, options), 1))
-  if (given === undefined && options?.broken === "skip") return []
-  const first = given ?? {}
+  const found = yield* firstObject(file)
+  if (Option.isNone(found)) {
+    yield* Stream.runDrain(Trace.lines(file, decodeObject, options))
+    if (options?.broken === "skip") return []
+  }
+  const first = Option.getOrElse(found, () => ({}))
   const format = formats.find(({ is }) => is(first))
   if (format !== undefined) return yield* Stream.runCollect(format.read(file, options))
   const detail = `has the fields ${Object.keys(first).slice(0, 10).join(", ") || "of nothing"}, expected one of: ${

@@ -3,7 +3,7 @@ import { Message } from "@effect-rl/core"
 import { OpenAi } from "@effect-rl/core/renderers"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Logger } from "effect"
 import * as Recording from "./Recording.ts"
 
 const load = (...lines: ReadonlyArray<unknown>) =>
@@ -272,6 +272,35 @@ describe("a stream that broke off", () => {
       assert.deepStrictEqual([conversations, report.cut, report.without.size], [[], 3, 0])
     }))
 
+  it.effect("is an incomplete answer without the call whose arguments broke off", () =>
+    Effect.gen(function*() {
+      const request = { ...anthropic.request, messages: input }
+      const started = [
+        { type: "message_start", message: { id: "msg_0", role: "assistant", content: [] } },
+        { type: "content_block_start", index: 0, content_block: { type: "text", text: "Look." } },
+        {
+          type: "content_block_start",
+          index: 1,
+          content_block: { type: "tool_use", id: "a", name: "depth", input: {} }
+        },
+        { type: "content_block_delta", index: 1, delta: { type: "input_json_delta", partial_json: "{\"lake" } }
+      ]
+      const ended = (stop_reason: string) => ({ type: "message_delta", delta: { stop_reason } })
+      const chunk = (delta: object) => ({ choices: [{ index: 0, delta, finish_reason: null }] })
+      const called = { index: 0, id: "a", function: { name: "depth", arguments: "{\"lake" } }
+      const { conversations, report } = yield* load(
+        { request, response: events(...started) },
+        { request, response: events(...started, ended("max_tokens")) },
+        {
+          request: { messages: input, tools: [tool] },
+          response: events(chunk({ content: "Look." }), chunk({ tool_calls: [called] }))
+        }
+      )
+      assert.deepStrictEqual([conversations, report.cut, report.without.size, report.rows], [[], 2, 0, 3])
+      const { message } = yield* Effect.flip(load({ request, response: events(...started, ended("tool_use")) }))
+      assert.include(message, "row 1: ")
+    }))
+
   it.effect("is a failed request if nothing came", () =>
     Effect.gen(function*() {
       const created = { type: "response.created", response: response("in_progress", "") }
@@ -285,6 +314,20 @@ describe("Traces.load", () => {
     Effect.gen(function*() {
       const { message } = yield* Effect.flip(load({ rows: 3 }))
       assert.include(message, "row 1: has the fields rows, expected one of: requests and answers")
+    }))
+
+  it.effect("says once that a row was left out", () =>
+    Effect.gen(function*() {
+      const logged: Array<string> = []
+      const said = Logger.make(({ message }) => logged.push(String(message)))
+      const file = Recording.file("{", chat, "[]")
+      const broken = Recording.file("{", "[]")
+      const { conversations } = yield* Traces.load([file, broken], { broken: "skip" }).pipe(
+        Effect.provide([NodeServices.layer, Logger.layer([said])])
+      )
+      assert.lengthOf(conversations, 1)
+      const rows = logged.map((line) => /row \d/.exec(line)?.[0])
+      assert.deepStrictEqual(rows, ["row 1", "row 3", "row 1", "row 2"])
     }))
 
   it.effect("makes preferences of answers that were asked for again or edited", () =>
