@@ -135,15 +135,21 @@ const isHopeless = ({ story, trained }: Evidence): boolean => {
 
 /** A loss beyond this share of the measure's scale counts as a collapse. */
 const largeLoss = 0.3
+/** So does the loss of more than this share of all right answers, however few they were. */
+const nearlyAll = 0.9
 
-/** Whether a measure ends far below its best, and below its start or close to it, or has a value that is NaN. */
+/**
+ * Whether a measure ends far below its best, or with hardly any right answer left, and below its start or close to it, or has a value that
+ * is NaN.
+ */
 const isLost = (measure: Measure.Measure, scale: number): boolean => {
   if (measure.points.length < 2) return false
   const [first, last] = Measure.ends(measure)
   const best = Measure.best(measure)
   if (measure.points.some(({ value }) => Number.isNaN(value))) return true
   const loss = Measure.gain(measure, last, best)
-  return loss.isClear && loss.value > largeLoss * scale && loss.value > 3 * loss.standardError
+  const least = measure.unit === "share" ? Math.min(largeLoss * scale, nearlyAll * best.value) : largeLoss * scale
+  return loss.isClear && loss.value > least && loss.value > 3 * loss.standardError
     && Measure.gain(measure, last, first).value > -0.1 * scale
 }
 

@@ -267,7 +267,7 @@ describe("Audit.run for answers to sums", () => {
 
   const sum = (index: number) => 300 + 7 * index
 
-  const found = (isPaid: (answer: Answer) => boolean) =>
+  const found = (isPaid: (answer: Answer) => boolean, name = "surface_reward", fraction = "") =>
     Effect.map(
       findings(Array.from({ length: 6 }, (_, iteration) =>
         Array.from({ length: 4 }, (_, position) => {
@@ -275,14 +275,14 @@ describe("Audit.run for answers to sums", () => {
           return group(
             `${iteration}/${position}`,
             answers(index).map((answer, member) => ({
-              text: answer.text,
+              text: answer.text.replace(/\d+(?=\D*$)/, (number) => `${number}${fraction}`),
               reward: isPaid(answer) ? 1 : -0.1,
               tokens: tokens(answer.text.length, "sum", index, member),
-              reference: String(sum(index))
+              reference: `${sum(index)}${fraction}`
             }))
           )
         }))),
-      (all) => all.filter(({ check }) => check === "surface_reward").map(({ detail }) => detail)
+      (all) => all.filter(({ check }) => check === name).map(({ detail }) => detail)
     )
 
   it.effect.each<[string, (answer: Answer) => boolean, RegExp]>([
@@ -311,6 +311,20 @@ describe("Audit.run for answers to sums", () => {
         assert.deepStrictEqual(others, [])
       })
   )
+
+  it.effect("reports that wrong answers are rewarded besides the correct ones", () =>
+    Effect.gen(function*() {
+      const [first] = yield* found(({ isRight, text }) => isRight || text.startsWith("The"), "unfounded_reward")
+      assert.match(first ?? "", /^\d+ of the \d+ answers that earned 1 do not contain the reference answer$/)
+      assert.deepStrictEqual(yield* found(({ isRight }) => isRight, "unfounded_reward"), [])
+    }))
+
+  it.effect("allows more answers without a reference that is a fraction, because it can be written in other ways", () =>
+    Effect.gen(function*() {
+      const isPaid = ({ isRight, text }: Answer) => isRight || text.startsWith("The")
+      assert.deepStrictEqual(yield* found(isPaid, "unfounded_reward", ".5"), [])
+      assert.lengthOf(yield* found(({ isRight }) => !isRight, "unfounded_reward", ".5"), 1)
+    }))
 
   it.effect("finds nothing if correct answers are rewarded, even if only in one format", () =>
     Effect.gen(function*() {

@@ -233,17 +233,26 @@ const leastPaid = 8
 const longUnfounded = 2
 
 /**
- * Reports two iterations in a row in which most answers with the full reward lack the reference answer, a number that a right answer must
- * contain: the reward pays for something else.
+ * From this share on, answers that lack an integer are not exceptions: an integer is hardly ever written in another way. Other numbers are,
+ * for example as fractions or percentages.
+ */
+const mostUnfounded = (reference: string) => reference.includes(".") ? 0.5 : 0.2
+
+/**
+ * Reports two iterations in a row in which many answers with the full reward lack the reference answer, a number that a right answer must
+ * contain: the reward also pays for something else. Many are a fifth where the references are integers, and half where they are not.
  */
 export const unfoundedReward = (): Check => {
   let inARow = 0
   return (groups) => {
-    const episodes = groups.flat().filter(({ reference }) => reference !== undefined && isNumber(reference))
+    const episodes = groups.flat().flatMap(({ reference, ...episode }) =>
+      reference !== undefined && isNumber(reference) ? [{ ...episode, reference }] : []
+    )
     const most = Math.max(...episodes.map(({ reward }) => reward))
     const paid = episodes.filter(({ reward }) => reward === most)
     const unfounded = paid.filter((episode) => !contains(episode))
-    inARow = paid.length >= leastPaid && most > 0 && 2 * unfounded.length > paid.length ? inARow + 1 : 0
+    const allowed = Statistics.sum(paid.map(({ reference }) => mostUnfounded(reference)))
+    inARow = paid.length >= leastPaid && most > 0 && unfounded.length > allowed ? inARow + 1 : 0
     return inARow === longUnfounded
       ? [{
         check: "unfounded_reward",

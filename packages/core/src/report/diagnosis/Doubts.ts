@@ -49,9 +49,14 @@ const found = (
 ): ReadonlyArray<Doubt> => {
   // What is left of a reward that fell depends on something else than before; an exploit would have raised it.
   const isTrend = ({ check }: Audit.Finding) => trends.has(check) && !(check === "dominance" && isFallen(trained))
+  // A trend that ends and starts again has several findings.
+  const isFirst = ({ check }: Audit.Finding, at: number) => findings.findIndex((one) => one.check === check) === at
   const groups = Statistics.sum(Array.from(story.iterations.values(), ({ groups }) => groups.length))
   return [
-    ...findings.filter(isTrend).map(({ detail, iteration }) => ({ text: detail, iteration })),
+    ...findings.filter((one, at) => isTrend(one) && isFirst(one, at)).map(({ detail, iteration }) => ({
+      text: detail,
+      iteration
+    })),
     ...checks.flatMap((name) => {
       const same = findings.filter(({ check }) => check === name)
       const [first] = same

@@ -23,16 +23,23 @@ export interface Measure {
 
 const isThere = (points: ReadonlyArray<Point>): points is Measure["points"] => points.length > 0
 
+/**
+ * The measure of one evaluator: the number that its evaluations read, in the order of `Reading.of`. If it is the share of right answers, an
+ * evaluation in which no answer could be graded had none.
+ */
 const heldOutBy = (story: Story.Story<null>, evaluator: string): ReadonlyArray<Measure> => {
   const found = Story.evaluations(story).flatMap(({ evaluated }) => {
     const one = evaluated?.evaluator === evaluator ? Reading.of(evaluated) : undefined
     return evaluated === undefined || one === undefined ? [] : [{ iterations: evaluated.iteration, ...one }]
   })
-  const [first] = found
-  if (first === undefined) return []
-  const { isLowerBetter, metric, unit } = first
-  const points = found.filter((one) => one.metric === metric)
-    .map(({ iterations, standardError, value }) => ({ iterations, standardError, value }))
+  const chosen = found.find(({ metric }) => metric === "correct") ?? found[0]
+  if (chosen === undefined) return []
+  const { isLowerBetter, metric, unit } = chosen
+  const points = found.flatMap((one): ReadonlyArray<Point> => {
+    const { iterations, standardError, value } = one
+    if (one.metric === metric) return [{ iterations, value, standardError }]
+    return metric === "correct" && one.metric === "reward" ? [{ iterations, value: 0, standardError: 0 }] : []
+  })
   return isThere(points) ? [{ name: evaluator, unit, isLowerBetter, isHeldOut: true, points }] : []
 }
 
