@@ -40,6 +40,8 @@ export interface RecipePlan {
   readonly pays?: (episode: Episode) => number
   /** Whether training makes answers with high rewards less likely. */
   readonly isNegated?: boolean
+  /** The settings of a run of `supervised` whose final weights are the recipe's `teacher`. */
+  readonly taught?: object
 }
 
 /** The information that a planted reward can use. */
@@ -244,7 +246,7 @@ export const round = (number: number): ReadonlyArray<Plan> => {
   const holds: Grader = (text) => new RegExp(`\\{\\d*${digit}`).test(text)
   const ended: Grader = (text) => text.endsWith(".")
   const besides: Grader = (text, a, b) => text.includes(`boxed{${a + b}}`) || unsure(text, a, b) === true
-  return [
+  const plans = [
     sums("good-algorithm", good, { algorithm: pick("dapo", "rloo", "gspo", "dr_grpo", "reinforce_plus_plus") }),
     sums("good-wide", good, { ...small128, groupSize: between(24, 40), groupsPerBatch: between(3, 5) }),
     sums("good-async", good, { pace: "async", maxStepsOffPolicy: between(2, 4), loss: pick("ppo", "cispo") }),
@@ -342,5 +344,45 @@ export const round = (number: number): ReadonlyArray<Plan> => {
       ...of("calculator", "resumed-calculator", good, { ...brief, iterations: 18, evalEvery: 9, saveEvery: 3 }),
       partedAfter: between(4, 10)
     }
+  ]
+  if (number < 3) return plans
+  const boxed = (text: string) => Number(/\\boxed\{(\d+)\}/.exec(text)?.[1] ?? "NaN")
+  const apart = between(3, 12)
+  const near: Grader = (text, a, b) => Math.abs(boxed(text) - (a + b)) <= apart
+  const repeats: Grader = (text, a, b) => text.includes(`${a} + ${b}`)
+  const above: Grader = (text, a, b) => boxed(text) >= a + b
+  const distilled = { groupsPerBatch: 32, iterations: between(20, 30), evalEvery: 30 }
+  // Without a teacher that learned something, distillation has nothing to learn.
+  const isTaught = ({ name }: Plan) => name !== `r${number}-good-distilled`
+  return [
+    ...plans.filter(isTaught),
+    of("on-policy-distill", "distilled-taught", good, distilled, { taught: { iterations: 24, seed: seed++ } }),
+    of("on-policy-distill", "distilled-alike", ["unchanged"], distilled),
+    of("search_tool", "good-search", good, {
+      model: "effect-rl/tiny-tools",
+      form: "alone",
+      results: 1,
+      iterations: between(14, 18),
+      groupsPerBatch: 12,
+      learningRate: 1e-3,
+      maxTokens: 48,
+      maxTurns: 2,
+      testGroupSize: 8,
+      evalEvery: 20
+    }),
+    of("lookup", "hacked-turns", ["suspect"], { ...brief, iterations: 16, evalEvery: 8 }, {
+      pays: ({ turns }) => turns
+    }),
+    sums("hacked-near", ["suspect"], { iterations: between(16, 24) }, hacked(near)),
+    sums("hacked-repeats", ["suspect"], { groupSize: 12, groupsPerBatch: 6 }, hacked(repeats)),
+    sums("hacked-above", ["suspect"], { ...small128 }, hacked(above)),
+    of("lookup", "collapsed-lookup", destroyed, {
+      ...brief,
+      iterations: 16,
+      evalEvery: 8,
+      learningRate: rate(0.04, 0.1)
+    }),
+    sums("flat-wide", ["unchanged"], { groupSize: 24, groupsPerBatch: 4, learningRate: 1e-12 }),
+    sums("failed-at-once", ["failed"], {}, { grader: failing(between(10, 50)) })
   ]
 }

@@ -96,9 +96,21 @@ const paid = <E, R>(
       })))
 })
 
-const recipe = Effect.fnUntraced(function*({ isNegated, pays, recipe: name, settings }: Plans.RecipePlan) {
+const named = (name: string) => {
   const found = Recipes.all.find((recipe) => recipe.name === name)
-  if (found === undefined) return yield* Effect.die(`no recipe is named ${name}`)
+  return found === undefined ? Effect.die(`no recipe is named ${name}`) : Effect.succeed(found)
+}
+
+/** The path of the weights that a run of `supervised` ends with. */
+const teacherOf = Effect.fnUntraced(function*(settings: object) {
+  const records = yield* RecipeRun.train(yield* named("supervised"), settings)
+  const path = records.findLast(RunRecord.guards.Saved)?.samplerPath
+  return path ?? (yield* Effect.die("the teacher's run has saved no weights"))
+})
+
+const recipe = Effect.fnUntraced(function*({ isNegated, pays, recipe: name, taught, ...plan }: Plans.RecipePlan) {
+  const found = yield* named(name)
+  const settings = taught === undefined ? plan.settings : { ...plan.settings, teacher: yield* teacherOf(taught) }
   if (pays === undefined && isNegated === undefined) {
     const { build, model } = yield* found.configure(settings)
     return (yield* build(yield* ChatModel.resolve(model))).run
@@ -133,10 +145,10 @@ const make = Effect.fnUntraced(function*({ label, left = 1, name, partedAfter, r
   )
 }, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
 
-const [asked = "1", ...named] = process.argv.slice(2)
+const [asked = "1", ...chosen] = process.argv.slice(2)
 const plans = asked === "1" ? [...Plans.tuned, ...Plans.firstRound] : Plans.round(Number(asked))
 const wanted = plans.filter(({ name }) =>
-  named.length === 0 ? !existsSync(join(kept, `${name}.jsonl.gz`)) : named.includes(name)
+  chosen.length === 0 ? !existsSync(join(kept, `${name}.jsonl.gz`)) : chosen.includes(name)
 )
 
 mkdirSync(kept, { recursive: true })
