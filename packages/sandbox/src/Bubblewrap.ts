@@ -169,6 +169,18 @@ const measureMillis = 250
 /** The folders that are in-memory file systems. */
 const inMemory = (role: SandboxSpec.Role) => ["/tmp", "/dev/shm", ...(role === "grader" ? [root] : [])]
 
+/** A function that begins the work unless the work of an earlier call is still going on. */
+const oneAtATime = (work: () => Promise<void>) => {
+  let isBusy = false
+  return () => {
+    if (isBusy) return
+    isBusy = true
+    void work().finally(() => {
+      isBusy = false
+    })
+  }
+}
+
 /** Ends a program if it exceeds a limit that the kernel does not check. Returns a function that stops watching. */
 const watch = (
   { limits, role }: SandboxSpec.Resolved,
@@ -177,21 +189,20 @@ const watch = (
   stop: BoundedProcess.Stop
 ) => {
   const memory = limits.memory + (ports.length > 0 ? ForwardScript.memory : 0)
-  let isMeasuring = false
-  const measureFolder = async () => {
-    if (isMeasuring) return
-    isMeasuring = true
-    if (await WorkFolder.exceeds(folder, limits.disk)) stop("disk")
-    isMeasuring = false
-  }
-  const timer = setInterval(() => {
+  const measureProcesses = oneAtATime(async () => {
     const pids = ProcessFamily.of(String(pid))
-    if (ProcessFamily.takesMore(pids, memory)) return stop("memory")
     // The first two processes are bubblewrap's, the first of them outside of the sandbox.
     const [, , program] = pids
     const isFull = (path: string) => WorkFolder.hasTooMany(`/proc/${program}/root${path}`, limits.disk)
     if (program !== undefined && inMemory(role).some(isFull)) return stop("disk")
-    if (role === "agent") void measureFolder()
+    if (await ProcessFamily.takesMore(pids, memory)) stop("memory")
+  })
+  const measureFolder = oneAtATime(async () => {
+    if (await WorkFolder.exceeds(folder, limits.disk)) stop("disk")
+  })
+  const timer = setInterval(() => {
+    measureProcesses()
+    if (role === "agent") measureFolder()
   }, measureMillis)
   return () => clearInterval(timer)
 }

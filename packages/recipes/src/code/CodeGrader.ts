@@ -66,6 +66,15 @@ const defaultMemory = 512 * 1024 * 1024
 /** Limit on standard output and standard error, in bytes each. The longest published outputs have a few million bytes. */
 const mostOutput = 16 * 1024 * 1024
 
+/**
+ * The most characters of an answer that are read, because reading a longer one would hold up this process. A right answer may be longer than
+ * the expected one, mainly because `ReturnedValue.Returned` writes tuples and dictionaries as objects.
+ */
+const mostOf = (expected: string) => 256 * 1024 + 8 * expected.length
+
+/** The most characters of the calls that assertions make after the first round, which may contain the program's answers. */
+const mostCalls = 4 * 1024 * 1024
+
 /** The most rounds of calls. Each round answers the calls that the assertions requested in the previous round. */
 const mostRounds = 64
 
@@ -101,7 +110,14 @@ interface Failed {
   readonly detail: string
 }
 
-const lastLine = (bytes: Uint8Array) => short(Outcome.text(bytes).trimEnd().split("\n").at(-1) ?? "")
+/** The last line of a program's errors, of which only the end is read. */
+const lastLine = (bytes: Uint8Array) => short(Outcome.text(bytes.subarray(-4096)).trimEnd().split("\n").at(-1) ?? "")
+
+/** The answer, unless it is longer than `most` characters. */
+const within = (answer: string, most: number): Effect.Effect<string, Failed> =>
+  answer.length <= most
+    ? Effect.succeed(answer)
+    : Effect.fail({ failure: "Output Limit Exceeded", detail: `${answer.length} characters, at most ${most} are read` })
 
 /** Standard output of a program that exited successfully. */
 const outputOf = (
@@ -134,25 +150,32 @@ const nonceOf = Effect.map(
 
 const noReply: Failed = { failure: "Runtime Error", detail: "the program ended before the function returned" }
 
-/** The JSON value on the line that starts with the nonce. Fails unless there is exactly one such line. */
-const replyIn = (output: string, nonce: string): Effect.Effect<PythonJson.Value, Failed> => {
-  const [line, ...others] = output.split("\n").filter((line) => line.startsWith(`${nonce} `))
-  if (line === undefined || others.length > 0) return Effect.fail(noReply)
-  return Result.match(PythonJson.parse(line.slice(nonce.length + 1)), {
+/** The text on the line that starts with the nonce. Fails unless there is exactly one such line. */
+const replyIn = (output: string, nonce: string): Effect.Effect<string, Failed> => {
+  const [lines, mark] = [`\n${output}`, `\n${nonce} `]
+  const at = lines.indexOf(mark)
+  const start = at + mark.length
+  if (at < 0 || lines.includes(mark, start)) return Effect.fail(noReply)
+  const end = lines.indexOf("\n", start)
+  return Effect.succeed(lines.slice(start, end < 0 ? lines.length : end))
+}
+
+const parsed = (reply: string): Effect.Effect<PythonJson.Value, Failed> =>
+  Result.match(PythonJson.parse(reply), {
     onFailure: () => Effect.fail(noReply),
     onSuccess: (value) => Effect.succeed(value)
   })
-}
 
-/** Sends a request to one of the scripts in `PythonPrograms` and returns its reply. */
+/** Sends a request to one of the scripts in `PythonPrograms` and returns its reply, of at most `most` characters, as JSON. */
 const ask = Effect.fnUntraced(function*(
   place: Sandbox.Handle,
   script: string,
-  request: Readonly<Record<string, PythonJson.Value>>
+  request: Readonly<Record<string, PythonJson.Value>>,
+  most: number
 ) {
   const nonce = yield* nonceOf
   const text = PythonJson.stringify(new Map(Object.entries({ nonce, ...request })))
-  return yield* replyIn(yield* runs(place, script, `${text}\n`), nonce)
+  return yield* within(yield* replyIn(yield* runs(place, script, `${text}\n`), nonce), most)
 })
 
 const isList = (value: PythonJson.Value | undefined): value is ReadonlyArray<PythonJson.Value> => Array.isArray(value)
@@ -166,7 +189,7 @@ const wrong = (input: string, found: string, expected: string): Failed => ({
 })
 
 const programCase = Effect.fnUntraced(function*(place: Sandbox.Handle, { input, output }: CodeTask.Case) {
-  const found = yield* runs(place, "run.py", input)
+  const found = yield* within(yield* runs(place, "run.py", input), mostOf(output))
   if (!PrintedOutput.matches(found, output)) return yield* Effect.fail(wrong(input, found, output))
 })
 
@@ -182,7 +205,8 @@ const jsonLines = (input: string) => {
 const functionCase = Effect.fnUntraced(
   function*(place: Sandbox.Handle, { input, output }: CodeTask.Case, functionName: string) {
     const calls = [yield* jsonLines(input)]
-    const reply = yield* ask(place, "call.py", { function: functionName, form: "plain", calls })
+    const request = { function: functionName, form: "plain", calls }
+    const reply = yield* parsed(yield* ask(place, "call.py", request, mostOf(output)))
     const value = field(isList(reply) ? reply[0] : undefined, "value")
     if (value === undefined) return yield* Effect.fail(noReply)
     if (!ReturnedValue.matches(value, output)) {
@@ -191,21 +215,14 @@ const functionCase = Effect.fnUntraced(
   }
 )
 
-/** The program's answers to the calls that the assertions made. */
-const answersTo = Effect.fnUntraced(
-  function*(place: Sandbox.Handle, calls: ReadonlyArray<PythonJson.Value>, functionName: string) {
-    const reply = yield* ask(place, "call.py", { function: functionName, form: "encoded", calls })
-    if (!isList(reply) || reply.length !== calls.length) return yield* Effect.fail(noReply)
-    return reply
-  }
-)
-
 /** Runs the assertions against a stand-in, lets the program answer the calls that they make, and repeats until every call is answered. */
 const assertsCase = Effect.fnUntraced(
   function*(place: Sandbox.Handle, judge: Sandbox.Handle, { code, functionName, setup }: CodeTask.AssertTests) {
     const answers: Array<PythonJson.Value> = []
+    let left = mostOf(code)
     for (let round = 0; round < mostRounds; round++) {
-      const said = yield* ask(judge, "judge.py", { function: functionName, code: `${setup}\n${code}`, answers })
+      const request = { function: functionName, code: `${setup}\n${code}`, answers }
+      const said = yield* parsed(yield* ask(judge, "judge.py", request, round === 0 ? mostOutput : mostCalls))
       const unanswered = field(said, "unanswered")
       const detail = String(field(said, "detail"))
       if (field(said, "unspeakable") === true) {
@@ -215,8 +232,12 @@ const assertsCase = Effect.fnUntraced(
         if (field(said, "passed") === true) return
         return yield* Effect.fail<Failed>({ failure: "Wrong Answer", detail })
       }
-      const answered = yield* answersTo(place, unanswered, functionName)
-      answers.push(...unanswered.map((call, index) => [call, answered[index] ?? null]))
+      const calls = { function: functionName, form: "encoded", calls: unanswered }
+      const reply = yield* ask(place, "call.py", calls, left)
+      left -= reply.length
+      const answered = yield* parsed(reply)
+      if (!isList(answered) || answered.length !== unanswered.length) return yield* Effect.fail(noReply)
+      for (const [index, call] of unanswered.entries()) answers.push([call, answered[index] ?? null])
     }
     return yield* new TestsUnusable({ detail: `their calls depend on each other more than ${mostRounds} times` })
   }

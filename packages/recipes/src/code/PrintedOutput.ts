@@ -27,11 +27,13 @@ const isWhole = (left: string, right: string) => digits.test(left) && digits.tes
 
 /** Whether both have the same number of lines, not all of them integers, and each line is a number close to the expected number. */
 const isNumbersClose = (found: ReadonlyArray<string>, expected: ReadonlyArray<string>) => {
-  const shorter = Math.min(found.length, expected.length)
-  if (found.slice(0, shorter).every((line, index) => isWhole(line, expected[index] ?? ""))) return false
+  if (found.length !== expected.length) return false
+  if (found.every((line, index) => isWhole(line, expected[index] ?? ""))) return false
   const numbers = Option.all([Option.all(found.map(PythonNumber.parse)), Option.all(expected.map(PythonNumber.parse))])
-  return found.length === expected.length &&
-    Option.exists(numbers, ([found, expected]) => found.every((value, index) => isClose(value, expected[index] ?? NaN)))
+  return Option.exists(
+    numbers,
+    ([found, expected]) => found.every((value, index) => isClose(value, expected[index] ?? NaN))
+  )
 }
 
 /**

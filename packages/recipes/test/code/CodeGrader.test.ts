@@ -129,6 +129,60 @@ describe.skipIf(!HostPython.isThere)("the code grader", () => {
       assert.strictEqual(verdict.outcome, "Wrong Answer")
     }))
 
+  it.effect.each([
+    {
+      form: "an output",
+      tests: sums,
+      code: "print('1' * 300_000)",
+      length: 300_001
+    },
+    {
+      form: "a returned value",
+      tests: reversed,
+      code: "def solve(xs, k):\n    return [0] * 100_000",
+      length: 300_013
+    },
+    {
+      form: "the answers to assertions",
+      tests: asserts("assert f(0) == 1"),
+      code: "def f(x):\n    return [0] * 100_000",
+      length: 300_013
+    }
+  ])("does not read $form of 300,000 characters", ({ code, length, tests }) =>
+    Effect.gen(function*() {
+      const { ran } = yield* judge(tests, code)
+      const most = 256 * 1024 + 8 * (tests._tag === "Asserts" ? tests.code : tests.cases[0]?.output ?? "").length
+      const detail = `${length} characters, at most ${most} are read`
+      assert.deepStrictEqual(ran, [{ name: "1", failure: "Output Limit Exceeded", detail }])
+    }))
+
+  it.effect("limits the answers to all rounds of assertions together", () =>
+    Effect.gen(function*() {
+      const tests = asserts("assert len(f(f(f('')))) >= 3000")
+      const growing = (by: number) => `def f(x):\n    return x + 'a' * ${by}`
+      assert.isTrue(yield* passes(tests, growing(1000)))
+      assert.strictEqual((yield* judge(tests, growing(150_000))).verdict.outcome, "Output Limit Exceeded")
+    }))
+
+  it.effect("reads a right answer of any length", () =>
+    Effect.gen(function*() {
+      const numbers = Array.from({ length: 50_000 }, (_, number) => [number])
+      const pairs: CodeTask.Tests = {
+        _tag: "Function",
+        functionName: "f",
+        cases: [{ input: "50000", output: JSON.stringify(numbers) }]
+      }
+      assert.isTrue(yield* passes(pairs, "def f(n):\n    return [[k] for k in range(n)]"))
+      const lines = { input: "50000", output: numbers.join("\n") }
+      assert.isTrue(yield* passes({ _tag: "Stdin", cases: [lines] }, "for k in range(int(input())): print(k)"))
+    }))
+
+  it.effect("shows the last line of long errors", () =>
+    Effect.gen(function*() {
+      const { ran } = yield* judge(sums, "import sys\nsys.stderr.write('x\\n' * 1_000_000)\nsys.exit(1 / 0)")
+      assert.strictEqual(ran[0]?.detail, "ZeroDivisionError: division by zero")
+    }))
+
   it.effect("refuses tests that it cannot run", () =>
     Effect.gen(function*() {
       const refused = (tests: CodeTask.Tests) =>

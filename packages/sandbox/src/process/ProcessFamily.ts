@@ -1,5 +1,6 @@
 /** A process and its descendants, on systems with `/proc`. */
 import { readdirSync, readFileSync } from "node:fs"
+import { readFile } from "node:fs/promises"
 
 const orElse = <A>(read: () => A, otherwise: A): A => {
   try {
@@ -21,16 +22,33 @@ export const of = (pid: string): ReadonlyArray<string> => [
 
 const kibibyte = 1024
 
-/** The sum of all amounts that a pattern finds in a file of each process, in bytes. */
-const sum = (pids: ReadonlyArray<string>, file: string, pattern: RegExp) =>
-  kibibyte * pids.flatMap((pid) => [...textOf(`/proc/${pid}/${file}`).matchAll(pattern)])
-    .reduce((sum, [, amount]) => sum + Number(amount), 0)
+const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((total, number) => total + number, 0)
+
+/** The sum of all amounts that a pattern finds in a text, in bytes. */
+const bytesIn = (text: string, pattern: RegExp) =>
+  sum(Array.from(text.matchAll(pattern), ([, amount]) => kibibyte * Number(amount)))
+
+const resident = (pid: string) => bytesIn(textOf(`/proc/${pid}/status`), /^VmRSS:\s+(\d+) kB$/gm)
+
+/** Divides shared memory by the number of its processes. For this the kernel visits every page, so another thread reads the file. */
+const proportional = (pid: string) =>
+  readFile(`/proc/${pid}/smaps_rollup`, "utf8").then(
+    (text) => bytesIn(text, /^Pss_(?:Anon|Shmem):\s+(\d+) kB$/gm),
+    () => 0
+  )
+
+/** The files that are read at the same time. */
+const together = 16
 
 /**
  * Whether processes together take more than `most` bytes of memory. Memory that they share counts once, and files on disk that they map do
  * not count. Processes that this user must not examine count as 0.
  */
-export const takesMore = (pids: ReadonlyArray<string>, most: number): boolean =>
-  // The kernel knows what is resident, but has to look at every page to divide what is shared.
-  sum(pids, "status", /^VmRSS:\s+(\d+) kB$/gm) > most &&
-  sum(pids, "smaps_rollup", /^Pss_(?:Anon|Shmem):\s+(\d+) kB$/gm) > most
+export const takesMore = async (pids: ReadonlyArray<string>, most: number): Promise<boolean> => {
+  if (sum(pids.map(resident)) <= most) return false
+  let total = 0
+  for (let start = 0; start < pids.length && total <= most; start += together) {
+    total += sum(await Promise.all(pids.slice(start, start + together).map(proportional)))
+  }
+  return total > most
+}
