@@ -28,11 +28,11 @@ const place = (content = `${word}\n`) => {
 }
 
 /**
- * The features of a harness. `start` says how it is started in a place, `steps` which calls read and write; `more` are other features,
- * each with its own steps and the model's name.
+ * The features of a harness. `start` says how it is started in a place, `steps` which calls read and write, if it can write there; `more`
+ * are other features, each with its own steps and the model's name.
  */
 const features = (start, steps, more = {}) => {
-  const all = { "reads and writes a file": { steps }, ...more }
+  const all = { ...(steps !== undefined && { "reads and writes a file": { steps } }), ...more }
   return Object.entries(all).map(
     ([name, { asModel = model, content, contextLength, ending, plan, settings = {}, steps, ...rest }]) => {
       const where = place(content)
@@ -109,7 +109,7 @@ const call = (name, input) => ({ calls: [{ name, input }] })
 const harness = (name, packages, make) => ({
   name,
   open: async () => {
-    const files = [join("scripts/conformance/agents/clients", "claude_agent_sdk.mjs")]
+    const files = ["scripts/conformance/agents/clients/claude_agent_sdk.mjs", "examples/agents/harness-agent.mjs"]
     const installed = await Install.npm(name.toLowerCase().replaceAll(/[^a-z]+/g, "-"), packages, files)
     const bin = (program) => join(installed.folder, "node_modules/.bin", program)
     return { version: installed.version, features: make({ ...installed, bin }) }
@@ -341,12 +341,39 @@ const sdk = ({ folder, program }) =>
     claudeSteps
   )
 
+/** Its sandbox has a copy of the file, and nothing that it writes comes back. */
+const harnessAgent = ({ folder, program }) =>
+  features(
+    ({ apiKey, asModel, baseUrl }) => ({
+      argv: [program, join(folder, "harness-agent.mjs"), "in.txt", "Read the file in.txt and say which word it has."],
+      env: { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: asModel }
+    }),
+    undefined,
+    {
+      "reads a file in its sandbox": {
+        steps: () => [{ text: "I read it.", ...call("read", { file_path: "in.txt" }) }],
+        ending: ({ log, result }) =>
+          log.at(-1)?.prompt.includes(word) && result.stdout.trim() === "It is done."
+            ? undefined
+            : `it did not read the file: ${result.stderr.trim().slice(-200)}`
+      }
+    }
+  )
+
 export const all = [
   harness("Claude Code", ["@anthropic-ai/claude-code"], claude),
   harness("Claude Code by claude-agent-sdk", ["@anthropic-ai/claude-agent-sdk"], sdk),
   harness("Codex CLI", ["@openai/codex"], codex),
   harness("OpenCode", ["opencode-ai"], opencode),
   harness("Pi", ["@earendil-works/pi-coding-agent"], pi),
+  harness("HarnessAgent (AI SDK)", [
+    "@ai-sdk/harness",
+    "@ai-sdk/harness-pi",
+    "@ai-sdk/sandbox-just-bash",
+    "ai",
+    "ws",
+    "zod"
+  ], harnessAgent),
   harness("Qwen Code", ["@qwen-code/qwen-code"], qwen),
   harness("Cline CLI", ["cline"], cline),
   harness("Continue CLI", ["@continuedev/cli"], cn)
