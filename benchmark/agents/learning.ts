@@ -5,9 +5,12 @@
  */
 import { AgentEnv, AgentGateway } from "@effect-rl/agent"
 import { ChatModel, EnvGroupBuilder, Evaluator, Rl, RLDataset, RunStore, Score } from "@effect-rl/core"
-import { Calculation, CalculatorEnv } from "@effect-rl/recipes"
+import { SmolLm2 } from "@effect-rl/engine"
+import { Calculation, CalculatorEnv, Sums } from "@effect-rl/recipes"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Clock, Context, Effect, Layer, Stream } from "effect"
+import { existsSync } from "node:fs"
 import { createServer } from "node:http"
 import OpenAI from "openai"
 import * as OpenAiAgent from "../../examples/agents/openai.ts"
@@ -30,8 +33,10 @@ interface Task {
 }
 
 /** An agent's model and settings, its training tasks, and the tasks on which it is measured. */
-interface Tasks {
+interface Tasks extends Pick<Rl.Options, "lora"> {
   readonly model: string
+  /** Default: 1e-3. */
+  readonly learningRate?: number
   readonly maxTokens: number
   readonly iterations: number
   /** Problems in an iteration. */
@@ -66,6 +71,23 @@ const sums: Tasks = {
   groups: 16,
   train: (count, seed) => Array.from({ length: count }, (_, index) => sum(256 + seed * count + index)),
   heldOut: Array.from({ length: 256 }, (_, index) => sum(index))
+}
+
+const smolLm2Sum = ([left, right]: readonly [number, number]): Task => ({
+  question: `Calculate ${left} + ${right}.`,
+  answer: String(left + right)
+})
+
+/** The sums, learning rate and adapter of the recipe `smollm2-sums`. */
+const smolLm2Sums: Tasks = {
+  model: SmolLm2.name,
+  learningRate: 3e-4,
+  lora: { rank: 8 },
+  maxTokens: 24,
+  iterations: 10,
+  groups: 16,
+  train: (count, seed) => Sums.unboxed.pairs(0, count, seed).map(smolLm2Sum),
+  heldOut: Sums.heldOutPairs.slice(0, 128).map(smolLm2Sum)
 }
 
 const vessels: Tasks = {
@@ -115,7 +137,7 @@ const overHttp = ({ answer }: PythonAgent.PythonAgent["Service"]): MakeEnv => (m
 
 const train = (tasks: Tasks, makeEnv: MakeEnv, control: Controls.Control) =>
   Effect.fnUntraced(function*(seed: number) {
-    const { groups, heldOut, iterations, maxTokens } = tasks
+    const { groups, heldOut, iterations, learningRate = 1e-3, lora, maxTokens } = tasks
     const model = yield* ChatModel.resolve(tasks.model)
     const group = (size: number) => (task: Task) =>
       EnvGroupBuilder.make({ key: task.question, size, makeEnv: () => makeEnv(model, task) })
@@ -125,7 +147,8 @@ const train = (tasks: Tasks, makeEnv: MakeEnv, control: Controls.Control) =>
       model,
       dataset: RLDataset.fromArray(tasks.train(iterations * groups, seed), { groupsPerBatch: groups, group: group(8) }),
       sampling: { maxTokens },
-      update: { learningRate: 1e-3, ...control(seed) },
+      ...(lora !== undefined && { lora }),
+      update: { learningRate, ...control(seed) },
       run: { seed, evalEvery: iterations, evaluators: [evaluator] }
     }))
     return yield* Outcome.of(records, began)
@@ -183,6 +206,16 @@ const pis = Effect.suspend(() => {
     : Effect.map(Layer.build(Pi.Pi.layer), (context) => [Pi.env(Context.get(context, Pi.Pi), program)])
 })
 
+const isSmolLm2There = existsSync(await Effect.runPromise(Effect.provide(SmolLm2.file, NodeServices.layer)))
+
+const smolLm2 = {
+  title: "`openai`, one question to SmolLM2",
+  kinds: {
+    trained: train(smolLm2Sums, inProcess(oneQuestion), Controls.none),
+    "learning rate 0": train(smolLm2Sums, inProcess(oneQuestion), Controls.noLearning)
+  }
+}
+
 const program = Effect.gen(function*() {
   const python = yield* pythons
   const pi = yield* pis
@@ -197,10 +230,12 @@ const program = Effect.gen(function*() {
     ...python.map((makeEnv) => row("Python over HTTP", calculations, makeEnv)),
     ...pi.map((makeEnv) => row("Pi, its own tool", files, makeEnv))
   ]
+  if (!isSmolLm2There) Report.progress("SmolLM2 is left out: npm run smollm2 fetches it")
   const named = process.argv.slice(2)
-  const chosen = named.length === 0 ? rows : rows.filter(({ title }) => named.includes(title))
-  yield* Kept.measure({ name: "agents", seeds: [0, 1, 2], rows: chosen })
+  const isChosen = ({ title }: { readonly title: string }) => named.length === 0 || named.includes(title)
+  yield* Kept.measure({ name: "agents", seeds: [0, 1, 2], rows: rows.filter(isChosen) })
+  if (isSmolLm2There) yield* Kept.measure({ name: "agents", seeds: [0], rows: [smolLm2].filter(isChosen) })
   Report.print(table(yield* Kept.read("agents")))
 }).pipe(Effect.provide(gateway))
 
-OnEngine.runMain(program)
+OnEngine.runMain(program, isSmolLm2There ? [SmolLm2.name] : [])
