@@ -24,6 +24,8 @@ export * as TrainingData from "./learn/TrainingData.ts"
 export * as TopK from "./learn/TopK.ts"
 /** A training datum as JSON that preserves every bit of its arrays, so credit can store it and train on it again later. */
 export * as StoredDatum from "./learn/StoredDatum.ts"
+/** The sizes of a dataset's batches and groups, as settings of recipes. */
+export * as BatchSettings from "./data/BatchSettings.ts"
 /** Sampling settings: the length of a response, and the distribution of its tokens. */
 export * as SamplingSettings from "./policy/SamplingSettings.ts"
 /** Options of a reinforcement learning run. */

@@ -23,6 +23,8 @@ export * as Diagnosis from "./report/Diagnosis.ts"
 export * as Divergence from "./report/Divergence.ts"
 /** Re-grades a recorded run: its reward curve and training data under other rewards, another credit rule or fewer groups. */
 export * as Regrade from "./report/Regrade.ts"
+/** Formats counts, shares, durations and sums of money for people. */
+export * as Quantity from "./report/Quantity.ts"
 /** Draws the reward of a run over its iterations. */
 export * as RewardCurve from "./report/RewardCurve.ts"
 /** A run so far, reconstructed from its records: groups and their updates, iterations, evaluations, checkpoints and problems. */

@@ -20,25 +20,15 @@ const Program = Schema.Struct({
 
 const common = Setting.flat(Program)
 
+const rate = LearningRate.LearningRateSettings.fields
+
 /** The settings for the base model and the learning rate. */
 export const own = (defaults: Pick<Defaults, "learningRate" | "model" | "schedule">) => ({
   /** Base model to train. */
   model: Setting.text({ default: defaults.model, help: "Base model to train" }),
-  /** Adam's step size, at its peak. */
-  learningRate: Setting.number({ above: 0, default: defaults.learningRate, help: "Adam's step size, at its peak" }),
-  /** The learning rate over the run: constant, or falling to 0 linearly or along a cosine. */
-  schedule: Setting.choice({
-    choices: ["constant", "linear", "cosine"],
-    default: defaults.schedule ?? "constant",
-    help: "The learning rate over the run: constant, or falling to 0 linearly or along a cosine"
-  }),
-  /** Iterations over which the learning rate rises to its peak. Default: 0 iterations. */
-  warmup: Setting.int({
-    least: 0,
-    default: 0,
-    unit: "iterations",
-    help: "Iterations over which the learning rate rises to its peak"
-  })
+  learningRate: Setting.withDefault(rate.learningRate, defaults.learningRate),
+  schedule: Setting.withDefault(rate.schedule, defaults.schedule ?? "constant"),
+  warmup: rate.warmup
 })
 
 const { evalEvery, iterations, saveEvery, seed } = RunOptions.RunSettings.fields
@@ -76,22 +66,8 @@ const All = Schema.Struct(fields({ model: "", iterations: 0, learningRate: 1, ma
 
 export type CommonSettings = typeof All.Type
 
-/** The learning-rate schedule that the settings select. */
-export const learningRate = (
-  { learningRate, schedule, warmup }: Pick<CommonSettings, "learningRate" | "schedule" | "warmup">
-) => {
-  switch (schedule) {
-    case "constant":
-      return LearningRate.constant(learningRate)
-    case "linear":
-      return LearningRate.linear({ peak: learningRate, warmup })
-    case "cosine":
-      return LearningRate.cosine({ peak: learningRate, warmup })
-  }
-}
-
 /** The run options that these settings determine. */
 export const options = (model: ChatModel.ChatModel, settings: CommonSettings) => {
   const { update, ...program } = Setting.nest(Program, settings)
-  return { model, ...program, update: { ...update, learningRate: learningRate(settings) } }
+  return { model, ...program, update: { ...update, learningRate: LearningRate.fromSettings(settings) } }
 }

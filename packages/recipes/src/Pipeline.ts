@@ -37,6 +37,10 @@ export interface Pipeline<out E = never, out R = never> {
   readonly configure: (given: unknown) => Effect.Effect<Configured<E, R>, InvalidOption.InvalidOption>
 }
 
+/** The setting for the number of iterations of a stage. */
+export const iterations = (count: number, help: string) =>
+  Setting.int({ default: count, least: 1, unit: "iterations", help })
+
 /**
  * Makes a pipeline from its settings and its stages.
  *

@@ -1,6 +1,6 @@
 /** The settings that all reinforcement learning recipes share. Each recipe has its own defaults. */
-import { type ChatModel, type InvalidOption, Setting } from "@effect-rl/core"
-import { RlOptions, SamplingSettings } from "@effect-rl/core/program"
+import { type ChatModel, type InvalidOption, LearningRate, Setting } from "@effect-rl/core"
+import { BatchSettings, RlOptions, SamplingSettings } from "@effect-rl/core/program"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -10,28 +10,15 @@ import * as CommonSettings from "./CommonSettings.ts"
 import * as CreditSettings from "./CreditSettings.ts"
 import * as LossSettings from "./LossSettings.ts"
 
-export interface Defaults extends CommonSettings.Defaults {
-  readonly groupsPerBatch: number
-  readonly groupSize: number
-}
+export interface Defaults extends CommonSettings.Defaults, BatchSettings.BatchSettings {}
+
+const { groupSize, groupsPerBatch } = BatchSettings.BatchSettings.fields
 
 /** The most frequently changed settings. */
 const first = (defaults: Defaults) => ({
   ...CommonSettings.own(defaults),
-  /** Problems in each iteration. */
-  groupsPerBatch: Setting.int({
-    default: defaults.groupsPerBatch,
-    least: 1,
-    unit: "problems",
-    help: "Problems in each iteration"
-  }),
-  /** Attempts at each problem, whose rewards are compared with each other. */
-  groupSize: Setting.int({
-    default: defaults.groupSize,
-    least: 1,
-    unit: "attempts",
-    help: "Attempts at each problem, whose rewards are compared with each other"
-  }),
+  groupsPerBatch: Setting.withDefault(groupsPerBatch, defaults.groupsPerBatch),
+  groupSize: Setting.withDefault(groupSize, defaults.groupSize),
   ...CommonSettings.first(defaults),
   temperature: SamplingSettings.SamplingSettings.fields.temperature,
   ...AlgorithmSettings.fields,
@@ -109,7 +96,7 @@ export const options = (model: ChatModel.ChatModel, settings: Settings) => {
     ...program,
     update: {
       ...update,
-      learningRate: CommonSettings.learningRate(settings),
+      learningRate: LearningRate.fromSettings(settings),
       ...LossSettings.of(settings),
       credit: CreditSettings.of(settings)
     }

@@ -1,4 +1,5 @@
 /** `effect-rl checkpoints`: manages the checkpoints of a run or of a Tinker service. */
+import { Quantity } from "@effect-rl/core/records"
 import { RestClient } from "@effect-rl/tinker"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -8,7 +9,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { Output } from "../terminal/Output.ts"
-import * as Quantity from "../terminal/Quantity.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as Deleting from "./Deleting.ts"
 import * as Downloading from "./Downloading.ts"

@@ -1,5 +1,6 @@
 /** Downloads the files of a service's checkpoint. */
 import { InvalidOption, RunStore, Tinker, TinkerError } from "@effect-rl/core"
+import { Quantity } from "@effect-rl/core/records"
 import { AtomicFile, FileFailure } from "@effect-rl/files"
 import { CheckpointPath, RestClient } from "@effect-rl/tinker"
 import * as Duration from "effect/Duration"
@@ -10,7 +11,6 @@ import type * as PlatformError from "effect/PlatformError"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import { Output } from "../terminal/Output.ts"
-import * as Quantity from "../terminal/Quantity.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 import * as ServiceFlags from "./ServiceFlags.ts"
 

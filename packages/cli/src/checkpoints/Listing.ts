@@ -1,10 +1,10 @@
 /** Prints checkpoints as a table, or as JSON records. */
+import { Quantity } from "@effect-rl/core/records"
 import type { RestClient } from "@effect-rl/tinker"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Columns from "../terminal/Columns.ts"
 import { Output } from "../terminal/Output.ts"
-import * as Quantity from "../terminal/Quantity.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 
 export interface Line {

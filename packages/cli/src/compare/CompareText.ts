@@ -2,8 +2,8 @@
 import type { Compare } from "@effect-rl/core"
 import { Verdict } from "@effect-rl/core/evaluation"
 import type { Divergence } from "@effect-rl/core/records"
+import { Quantity } from "@effect-rl/core/records"
 import * as Columns from "../terminal/Columns.ts"
-import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 
@@ -105,7 +105,7 @@ export const divergence = (first: Divergence.Divergence | undefined, style: Styl
   const { differences, evaluator, iteration, key, record } = first
   const when = evaluator === undefined
     ? `iteration ${iteration + 1}`
-    : `${evaluator} after ${Quantity.iterations(iteration)}`
+    : `${evaluator} after ${Quantity.plural(iteration, "iteration")}`
   const place = [when, key === undefined ? undefined : `group ${key}`]
   const where = place.filter((part) => part !== undefined).join(", ")
   return [

@@ -1,6 +1,7 @@
 /** The checks of `doctor`, in order. */
 import { ChatModel, Message, Tinker } from "@effect-rl/core"
 import { Capabilities, type ModelInput, type SamplingClient, SeedProbe } from "@effect-rl/core/backend"
+import { Quantity } from "@effect-rl/core/records"
 import type { LocalProvider } from "@effect-rl/sandbox"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -8,7 +9,6 @@ import * as Exit from "effect/Exit"
 import * as Subject from "../eval/Subject.ts"
 import * as Failure from "../Failure.ts"
 import * as NamedRecipe from "../NamedRecipe.ts"
-import * as Quantity from "../terminal/Quantity.ts"
 
 export interface Result {
   readonly check: string

@@ -1,8 +1,7 @@
 /** The report at the end of a run. */
-import { RewardCurve, Story } from "@effect-rl/core/records"
+import { Quantity, RewardCurve, Story } from "@effect-rl/core/records"
 import * as Arr from "effect/Array"
 import type { Output } from "../terminal/Output.ts"
-import * as Quantity from "../terminal/Quantity.ts"
 import * as Sparkline from "../terminal/Sparkline.ts"
 import type { Style } from "../terminal/Style.ts"
 import * as ProgressText from "../train/ProgressText.ts"

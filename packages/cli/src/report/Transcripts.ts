@@ -1,9 +1,8 @@
 /** Answers to the same few held-out problems before and after training. */
 import type { RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
-import { Conversation, type Recorded, Rollouts, Story } from "@effect-rl/core/records"
+import { Conversation, Quantity, type Recorded, Rollouts, Story } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
-import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 import type { RunHistory } from "./RunHistory.ts"
@@ -122,7 +121,9 @@ const transcript = Effect.fnUntraced(function*(
 const noText = "(the environment logged no text; show --rollouts lists the turns)"
 
 const answerLines = ({ iteration, response, reward }: Answer, style: Style) => [
-  `  after ${Quantity.iterations(iteration)}, reward ${(reward > 0.5 ? style.good : style.bad)(reward.toFixed(1))}:`,
+  `  after ${Quantity.plural(iteration, "iteration")}, reward ${
+    (reward > 0.5 ? style.good : style.bad)(reward.toFixed(1))
+  }:`,
   ...Untrusted.showLines(response.trim() || noText).split("\n").map((line) => style.dim(`    ${line}`))
 ]
 

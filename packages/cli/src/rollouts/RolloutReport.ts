@@ -1,13 +1,12 @@
 /** Shows rollouts of a recorded run in the terminal: a list, or one rollout in full. */
 import { InvalidOption, Message, type RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
-import { Conversation, Departure, type Recorded, Rollouts, Story, StoryReader } from "@effect-rl/core/records"
+import { Conversation, Departure, Quantity, type Recorded, Rollouts, Story, StoryReader } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Columns from "../terminal/Columns.ts"
 import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
-import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 import * as RolloutFilter from "./RolloutFilter.ts"
@@ -110,7 +109,7 @@ const head = (record: Recorded.Group, { member }: RolloutId.RolloutId) =>
   `${Untrusted.show(record.key)}  member ${member}, ${
     record.evaluator === undefined
       ? `iteration ${record.iteration + 1}`
-      : `${Untrusted.show(record.evaluator)} after ${Quantity.iterations(record.iteration)}`
+      : `${Untrusted.show(record.evaluator)} after ${Quantity.plural(record.iteration, "iteration")}`
   }`
 
 /** Shows one rollout in full. */

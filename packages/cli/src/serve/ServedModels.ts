@@ -1,11 +1,11 @@
 /** `--model`: the models that a server serves besides the presets, and their shares of the memory. */
+import { Quantity } from "@effect-rl/core/records"
 import type { Engine } from "@effect-rl/engine"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as MemoryText from "../terminal/MemoryText.ts"
-import * as Quantity from "../terminal/Quantity.ts"
 
 export interface ServedModel {
   readonly name: string

@@ -2,7 +2,7 @@
 import { Compare } from "@effect-rl/core"
 import type { RunRecord } from "@effect-rl/core"
 import { Statistics, StudentT } from "@effect-rl/core/evaluation"
-import * as Quantity from "../terminal/Quantity.ts"
+import { Quantity } from "@effect-rl/core/records"
 
 /** A configuration's runs, one per seed. */
 export interface Trained {

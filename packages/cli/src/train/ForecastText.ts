@@ -1,6 +1,6 @@
 /** A forecast of what a run will have used at its end, as text. */
 import { Usage } from "@effect-rl/core/backend"
-import * as Quantity from "../terminal/Quantity.ts"
+import { Quantity } from "@effect-rl/core/records"
 
 /** A forecast as it is recorded, or decoded from JSON. */
 interface Forecast {

@@ -1,10 +1,10 @@
 /** An iteration's early-warning metrics on one line. */
-import * as Quantity from "../terminal/Quantity.ts"
+import { Quantity } from "@effect-rl/core/records"
 
 type Metrics = Readonly<Record<string, number | null>>
 
 const signs = [
-  ["truncated", "env/all/truncated", (value: number) => Quantity.percent(value)],
+  ["truncated", "env/all/truncated", (value: number) => Quantity.percent(value, 0)],
   ["entropy", "optim/entropy", (value: number) => Quantity.fixed(value, 3)],
   ["KL sampler to trainer", "optim/kl_sample_train_v1", (value: number) => Quantity.fixed(value, 4)],
   ["gradient norm", "grad_norm", (value: number) => Quantity.fixed(value, 2)]
@@ -19,7 +19,7 @@ export const parts = (metrics: Metrics): ReadonlyArray<string> => {
   })
   const quarantined = metrics["audit/quarantined"] ?? 0
   return [
-    ...(Number.isFinite(informative) ? [`informative ${Quantity.percent(informative)}`] : []),
+    ...(Number.isFinite(informative) ? [`informative ${Quantity.percent(informative, 0)}`] : []),
     ...(quarantined > 0 ? [`quarantined ${quarantined}`] : []),
     ...others
   ]

@@ -1,5 +1,5 @@
 /** The live screen below a run's log lines: learning, health, time and cost. */
-import * as Quantity from "../terminal/Quantity.ts"
+import { Quantity } from "@effect-rl/core/records"
 import * as Sparkline from "../terminal/Sparkline.ts"
 import * as Wrapped from "../terminal/Wrapped.ts"
 import * as ForecastText from "./ForecastText.ts"
@@ -22,7 +22,7 @@ const barWidth = 6
 
 const lane = ([stage, share]: readonly [string, number]) =>
   `${stage} ${"█".repeat(Math.round(barWidth * share))}${"░".repeat(barWidth - Math.round(barWidth * share))} ` +
-  Quantity.percent(share)
+  Quantity.percent(share, 0)
 
 const time = ({ seconds }: Progress.Progress): ReadonlyArray<string> => {
   const total = seconds.sampling + seconds.training + seconds.evaluating

@@ -1,11 +1,11 @@
 /** Trains one pipeline with several seeds and reports the stages' results over all seeds. */
+import { Quantity } from "@effect-rl/core/records"
 import type { Pipeline } from "@effect-rl/recipes"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as FinalReport from "../report/FinalReport.ts"
 import * as Columns from "../terminal/Columns.ts"
 import { Output } from "../terminal/Output.ts"
-import * as Quantity from "../terminal/Quantity.ts"
 import * as PipelineRun from "./PipelineRun.ts"
 import * as SeedSweep from "./SeedSweep.ts"
 import * as TrainRun from "./TrainRun.ts"

@@ -1,9 +1,9 @@
 /** A run's plan as text. */
 import { Usage } from "@effect-rl/core/backend"
 import type { Caps } from "@effect-rl/core/program"
+import { Quantity } from "@effect-rl/core/records"
 import type { Engine } from "@effect-rl/engine"
 import * as MemoryText from "../terminal/MemoryText.ts"
-import * as Quantity from "../terminal/Quantity.ts"
 import * as Plan from "./Plan.ts"
 
 export interface Options {
@@ -53,7 +53,7 @@ export const lines = (plan: Plan.Plan, options: Options): ReadonlyArray<string> 
   const bound = turns > 1 ? "about" : "at most"
   return [
     `plan: ${recipe} with ${model}, backend ${backend}`,
-    `  ${Quantity.iterations(iterations)} of ${
+    `  ${Quantity.plural(iterations, "iteration")} of ${
       iteration.responses === 0
         ? `${groups} examples`
         : `${groups} problems, ${iteration.responses} responses each, at most ${maxTokens} tokens long`

@@ -1,7 +1,7 @@
 /** Progress as text: one line per iteration, and one live line. */
 import type { RunRecord } from "@effect-rl/core"
 import { Statistics } from "@effect-rl/core/evaluation"
-import * as Quantity from "../terminal/Quantity.ts"
+import { Quantity } from "@effect-rl/core/records"
 import type { Style } from "../terminal/Style.ts"
 import * as Wrapped from "../terminal/Wrapped.ts"
 import * as Progress from "./Progress.ts"
@@ -75,7 +75,7 @@ export const iteration = (
   const parts = [
     ...(reward === undefined ? [] : [`reward ${style.bold(Quantity.fixed(reward.mean, 3))}${error}`]),
     ...numbers(metrics, updateNumbers, style),
-    ...(Number.isNaN(informative) ? [] : [`informative ${Quantity.percent(informative)}`]),
+    ...(Number.isNaN(informative) ? [] : [`informative ${Quantity.percent(informative, 0)}`]),
     ...(truncated > 0 ? [truncation(truncated, style)] : []),
     ...(now === undefined ? [] : speed(metrics)),
     ...(updates.length === 0 ? [style.warn("no signal, nothing trained")] : []),
@@ -108,7 +108,7 @@ const numbers = (
 const highTruncation = 0.5
 
 const truncation = (truncated: number, style: Style) => {
-  const text = `truncated ${Quantity.percent(truncated)}`
+  const text = `truncated ${Quantity.percent(truncated, 0)}`
   return truncated >= highTruncation ? style.warn(text) : text
 }
 
@@ -116,7 +116,9 @@ const truncation = (truncated: number, style: Style) => {
 export const truncationAdvice = ({ metrics }: RunRecord.Updated, maxTokens: number): string | undefined => {
   const truncated = metrics["env/all/truncated"] ?? 0
   return truncated >= highTruncation
-    ? `${Quantity.percent(truncated)} of the responses were cut at ${maxTokens} tokens and rarely earn their reward: ` +
+    ? `${
+      Quantity.percent(truncated, 0)
+    } of the responses were cut at ${maxTokens} tokens and rarely earn their reward: ` +
       "raise --max-tokens"
     : undefined
 }
@@ -129,7 +131,7 @@ export const evaluated = (
   const { episodes, pairs, ...likelihoods } = Object.fromEntries(
     Object.entries(metrics).map(([metric, value]) => [metric.slice(evaluator.length + 1), value])
   )
-  const when = `${evaluator} after ${Quantity.iterations(iteration)}`
+  const when = `${evaluator} after ${Quantity.plural(iteration, "iteration")}`
   const measured = [
     ...numbers(likelihoods, [["nll", "NLL", nats], ["margin", "margin", nats]], style),
     ...(score === undefined

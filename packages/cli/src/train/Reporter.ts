@@ -1,13 +1,13 @@
 /** Reports a run's progress live. */
 import { RunRecord } from "@effect-rl/core"
 import { Caps } from "@effect-rl/core/program"
+import { Quantity } from "@effect-rl/core/records"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { Output } from "../terminal/Output.ts"
-import * as Quantity from "../terminal/Quantity.ts"
 import * as LiveScreen from "./LiveScreen.ts"
 import * as Progress from "./Progress.ts"
 import * as ProgressText from "./ProgressText.ts"
@@ -29,11 +29,13 @@ const openedLines = (
   folder: string
 ) => [
   resumedFrom === null
-    ? `training ${iterations === null ? "without end" : Quantity.iterations(iterations)}, kept in ${folder}`
+    ? `training ${iterations === null ? "without end" : Quantity.plural(iterations, "iteration")}, kept in ${folder}`
     : iterations !== null && iteration >= iterations
     ? `the run in ${folder} is finished: raise --iterations to train on, or give another --seed or --log-path for a new run`
     : `resuming the run in ${folder} after ${
-      iterations === null ? Quantity.iterations(iteration) : `${iteration} of ${Quantity.iterations(iterations)}`
+      iterations === null
+        ? Quantity.plural(iteration, "iteration")
+        : `${iteration} of ${Quantity.plural(iterations, "iteration")}`
     }`,
   `the backend reduces losses as ${capabilities["lossReduction"]} and reads ${
     capabilities["contextLength"]
@@ -64,7 +66,7 @@ const tell = Effect.fnUntraced(function*(
       return isCap(record.reason)
         ? yield* output.lines([
           output.style.warn(
-            `stopped after ${Quantity.iterations(record.iteration)}: continuing could exceed ` +
+            `stopped after ${Quantity.plural(record.iteration, "iteration")}: continuing could exceed ` +
               `--${record.reason.replaceAll("_", "-")}`
           )
         ])

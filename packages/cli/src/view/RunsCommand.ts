@@ -1,4 +1,5 @@
 /** `effect-rl runs`: lists the runs of a folder. */
+import { Quantity } from "@effect-rl/core/records"
 import { type Entry, Runs } from "@effect-rl/view"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -8,7 +9,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Columns from "../terminal/Columns.ts"
 import { Output } from "../terminal/Output.ts"
-import * as Quantity from "../terminal/Quantity.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as Sparkline from "../terminal/Sparkline.ts"
 import type { Style } from "../terminal/Style.ts"

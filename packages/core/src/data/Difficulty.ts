@@ -5,6 +5,7 @@ import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import * as Seed from "../records/Seed.ts"
 import * as Check from "../settings/Check.ts"
 import { InvalidOption } from "../settings/InvalidOption.ts"
+import * as BatchSettings from "./BatchSettings.ts"
 import * as History from "./History.ts"
 import * as RLDataset from "./RLDataset.ts"
 
@@ -40,9 +41,8 @@ export const learnability = ({ least = 0.05, success }: LearnabilityOptions): We
 })
 
 /** The group weight, and the size and number of batches. */
-export interface Options {
+export interface Options extends Pick<BatchSettings.BatchSettings, "groupsPerBatch"> {
   readonly weight: Weight
-  readonly groupsPerBatch: number
   /** The number of batches. Default: as many as the dataset has. */
   readonly batches?: number
 }
@@ -99,7 +99,7 @@ export const sample: {
       readsHistory: true,
       batch: Effect.fnUntraced(function*(index, seed, history = History.empty) {
         yield* Check.all(
-          Check.option("groupsPerBatch", groupsPerBatch, Check.whole(1)),
+          ...BatchSettings.checks(options),
           Check.option("batches", batches, Check.whole(1))
         )
         yield* RLDataset.checkIndex(index, batches)

@@ -1,7 +1,9 @@
 /** Combines several datasets into one, each with a given share of the groups. */
 import * as Effect from "effect/Effect"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
+import * as Check from "../settings/Check.ts"
 import { InvalidOption } from "../settings/InvalidOption.ts"
+import * as BatchSettings from "./BatchSettings.ts"
 import * as Epochs from "./Epochs.ts"
 import * as History from "./History.ts"
 import * as Order from "./InterleavedOrder.ts"
@@ -20,8 +22,7 @@ type Error<S> = [S] extends [Source<infer E, infer _R>] ? E : never
 type Requirements<S> = [S] extends [Source<infer _E, infer R>] ? R : never
 
 /** The size and the number of the interleaved batches. */
-export interface Options {
-  readonly groupsPerBatch: number
+export interface Options extends Pick<BatchSettings.BatchSettings, "groupsPerBatch"> {
   /** The number of batches. Default: about as many as fit before the first source is used up, at least 1. */
   readonly batches?: number
 }
@@ -168,7 +169,7 @@ export function make<E, R>(sources: ReadonlyArray<Source<E, R>>, options: Option
   return Effect.gen(function*() {
     const { groupsPerBatch } = options
     if (sources.length === 0) return yield* fail("sources", "empty", "at least one")
-    if (!isCount(groupsPerBatch)) return yield* fail("groupsPerBatch", groupsPerBatch, "a whole number of at least 1")
+    yield* Check.all(...BatchSettings.checks(options))
     yield* checkNames(sources)
     const pools = yield* Effect.forEach(sources, measure)
     const length = options.batches ?? naturalLength(pools, groupsPerBatch)

@@ -7,6 +7,7 @@ import * as Env from "../env/Env.ts"
 import * as EnvGroupBuilder from "../env/EnvGroupBuilder.ts"
 import * as Grader from "../env/Grader.ts"
 import * as ProblemEnv from "../env/ProblemEnv.ts"
+import type { BatchSettings } from "./BatchSettings.ts"
 
 /** A graded reward. Its name is part of the dataset's fingerprint. */
 export interface Reward<out E = never, out R = never> {
@@ -25,10 +26,8 @@ export interface Problem<out E = never, out R = never> {
 }
 
 /** The model and the groups that attempt the problems. */
-export interface Options {
+export interface Options extends Pick<BatchSettings, "groupSize"> {
   readonly model: Pick<ChatModel, "renderer">
-  /** The number of attempts at each problem. Their rewards are compared with each other. */
-  readonly groupSize: number
   /** Messages before each question, such as worked examples. */
   readonly prefix?: ReadonlyArray<Message.Message>
   /** Tags of the groups. Default: `["problems"]`. */

@@ -7,6 +7,7 @@ import type * as Env from "../env/Env.ts"
 import * as EnvGroupBuilder from "../env/EnvGroupBuilder.ts"
 import * as Check from "../settings/Check.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
+import * as BatchSettings from "./BatchSettings.ts"
 import * as Epochs from "./Epochs.ts"
 import type { History } from "./History.ts"
 import * as Problems from "./Problems.ts"
@@ -36,9 +37,9 @@ export interface RLDataset<out E = never, out R = never> {
 }
 
 /** How rows become groups, the batch size, and the order of the rows. */
-export interface FromArrayOptions<A, B> extends Omit<Epochs.Options, "batchSize"> {
-  /** Groups per batch, one group per row. The last batch of an epoch may have fewer. */
-  readonly groupsPerBatch: number
+export interface FromArrayOptions<A, B>
+  extends Omit<Epochs.Options, "batchSize">, Pick<BatchSettings.BatchSettings, "groupsPerBatch">
+{
   /** Makes the group of a row. `index` is the row's index in the array, whatever the order of the batches. */
   readonly group: (row: A, index: number) => B
 }
@@ -82,7 +83,7 @@ export function fromArray<A, E, R>(
 ): RLDataset<E | InvalidOption, R> {
   const { dropRemainder = false, epochs = 1, group, groupsPerBatch, shuffle = false } = options
   const invalid = Check.broken([
-    Check.option("groupsPerBatch", groupsPerBatch, Check.whole(1)),
+    ...BatchSettings.checks(options),
     Check.option("epochs", epochs, Check.whole(1))
   ])
   if (invalid !== undefined) return { length: 1, fingerprint: "invalid", batch: () => Effect.fail(invalid) }

@@ -60,16 +60,7 @@ export interface TestSetOptions<E, R, HE = never, HR = never> extends Pick<Rollo
 /** A failure on one problem does not affect the others. */
 const dropMembers = FailurePolicy.fromDescription({
   maxRetries: 0,
-  otherwise: {
-    AcquireFailed: "drop",
-    StepFailed: "drop",
-    GraderFailed: "drop",
-    Ungraded: "drop",
-    PolicyFailed: "abort",
-    HookFailed: "drop",
-    TimedOut: "drop",
-    Died: "drop"
-  }
+  otherwise: { ...FailurePolicy.always("drop"), PolicyFailed: "abort" }
 })
 
 /** For each finished member, whether it was correct; undefined if its score does not say. */

@@ -4,7 +4,10 @@
  * @example
  * Rl.run({ model, dataset, update: { learningRate: LearningRate.cosine({ peak: 2e-4, warmup: 10 }) } })
  */
+import * as Schema from "effect/Schema"
 import type { Json, JsonObject } from "../records/Json.ts"
+import * as Check from "../settings/Check.ts"
+import * as Setting from "../settings/Setting.ts"
 
 /** The index of an iteration, and the number of iterations of the run (`Infinity` if the run has no end). */
 export interface Progress {
@@ -60,6 +63,46 @@ export const cosine = (options: Options): LearningRate =>
 
 /** Converts a number to a constant rate. */
 export const from = (rate: number | LearningRate): LearningRate => typeof rate === "number" ? constant(rate) : rate
+
+/** Requires the rate of the first of `iterations` iterations to be a number of at least 0. */
+export const check = (rate: LearningRate, iterations: number): Check.Check =>
+  Check.option("update.learningRate", rate.at({ iteration: 0, iterations }), Check.number({ least: 0 }))
+
+/** The rate's peak and its course, as settings of recipes. */
+export const LearningRateSettings = Schema.Struct({
+  /** Adam's step size, at its peak. Default: 1e-4. */
+  learningRate: Setting.number({ above: 0, default: 1e-4, help: "Adam's step size, at its peak" }),
+  /** The learning rate over the run: constant, or falling to 0 linearly or along a cosine. Default: constant. */
+  schedule: Setting.choice({
+    choices: ["constant", "linear", "cosine"],
+    default: "constant",
+    help: "The learning rate over the run: constant, or falling to 0 linearly or along a cosine"
+  }),
+  /** Iterations over which the learning rate rises to its peak. Default: 0 iterations. */
+  warmup: Setting.int({
+    least: 0,
+    default: 0,
+    unit: "iterations",
+    help: "Iterations over which the learning rate rises to its peak"
+  })
+})
+
+/** The constant rate of a run that sets none. */
+export const defaultRate = Setting.defaults(LearningRateSettings).learningRate
+
+/** The schedule that the settings select. A constant rate has no warm-up. */
+export const fromSettings = (
+  { learningRate: peak, schedule, warmup }: typeof LearningRateSettings.Type
+): LearningRate => {
+  switch (schedule) {
+    case "constant":
+      return constant(peak)
+    case "linear":
+      return linear({ peak, warmup })
+    case "cosine":
+      return cosine({ peak, warmup })
+  }
+}
 
 /** What a run's identity contains: only the rate, if it is constant. */
 export const identity = ({ config, name }: LearningRate): Json =>

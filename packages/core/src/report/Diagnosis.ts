@@ -13,6 +13,7 @@ import * as DiagnosisText from "./diagnosis/DiagnosisText.ts"
 import * as Doubts from "./diagnosis/Doubts.ts"
 import * as Measure from "./diagnosis/Measure.ts"
 import * as SignHistory from "./diagnosis/SignHistory.ts"
+import * as Quantity from "./Quantity.ts"
 
 export type { Reading } from "../story/Reading.ts"
 export { of as reading } from "../story/Reading.ts"
@@ -226,10 +227,10 @@ const headOf = (kind: Kind, { done, doubts, story }: Evidence): string => {
   switch (kind) {
     case "failed":
       return end?._tag === "Failed"
-        ? `Failed after ${DiagnosisText.iterations(done)}: ${Story.failure(end)}`
+        ? `Failed after ${Quantity.plural(done, "iteration")}: ${Story.failure(end)}`
         : "Failed"
     case "killed":
-      return `Killed after ${DiagnosisText.iterations(done)}`
+      return `Killed after ${Quantity.plural(done, "iteration")}`
     case "suspect":
       return `Do not trust the reward: ${doubts.map(({ text }) => text).join("; ")}`
     case "hopeless":

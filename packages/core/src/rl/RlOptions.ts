@@ -118,9 +118,6 @@ export interface RolloutOptions<in E, HE, HR>
     Schema.Codec.Encoded<typeof RolloutSettings>
 {}
 
-/** The default learning rate. */
-export const defaultLearningRate = 1e-4
-
 /** The default of `rollout.limits.maxTurns`. It is far above what tasks need, so it stops only episodes that would never end. */
 export const defaultMaxTurns = 1000
 
@@ -203,13 +200,12 @@ const checks = <E, R, EE, ER, HE, HR, CE, CR>(
   { rollout, sampling }: Decoded
 ): ReadonlyArray<Check.Check> => {
   const { contextLength } = model.capabilities
-  const rate = learningRate.at({ iteration: 0, iterations: dataset.length })
   return [
     Check.option("sampling.maxTokens", sampling.maxTokens, {
       expected: `less than the context of ${contextLength} tokens`,
       accepts: (tokens) => tokens < contextLength
     }),
-    Check.option("update.learningRate", rate, Check.number({ least: 0 })),
+    LearningRate.check(learningRate, dataset.length),
     Check.option("rollout.dynamic.minInformative", rollout.dynamic.minInformative, {
       expected: "0 for a dataset whose batches depend on how earlier ones went",
       accepts: (groups) => groups === 0 || dataset.readsHistory !== true
@@ -302,7 +298,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
   const { aggregation, aggregationLength = sampling.maxTokens, kl } = update
   const dynamic = yield* DynamicSampling.resolve(rollout.dynamic)
   yield* KlPenalty.checkSettings(kl)
-  const learningRate = LearningRate.from(givenUpdate.learningRate ?? defaultLearningRate)
+  const learningRate = LearningRate.from(givenUpdate.learningRate ?? LearningRate.defaultRate)
   const loss = Objective.from(givenUpdate.loss ?? Loss.importanceSampling)
   const own = givenUpdate.credit ?? Credit.groupRelative(Advantage.centered)
   yield* Check.all(...checks(options, learningRate, settings), ...checkAggregation(update, loss.name))

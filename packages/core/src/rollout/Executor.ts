@@ -20,7 +20,6 @@ import type { GroupResult } from "./GroupResult.ts"
 import { NotPortable, RolloutError } from "./RolloutError.ts"
 
 const Count = Schema.optionalKey(Schema.Int)
-const Consequence = Schema.Literals(["drop", "skip", "abort"])
 
 /** A group in the form sent to an executor; times are in milliseconds. */
 export const Job = Schema.Struct({
@@ -37,22 +36,7 @@ export const Job = Schema.Struct({
     })
   }),
   options: Setting.sent(Group.BoundSettings),
-  onFailure: Schema.optionalKey(Schema.Struct({
-    maxRetries: Schema.Number,
-    minSuccessful: Schema.optionalKey(
-      Schema.Struct({ unit: Schema.Literals(["members", "share"]), value: Schema.Number })
-    ),
-    otherwise: Schema.Struct({
-      AcquireFailed: Consequence,
-      StepFailed: Consequence,
-      GraderFailed: Consequence,
-      Ungraded: Consequence,
-      PolicyFailed: Consequence,
-      HookFailed: Consequence,
-      TimedOut: Consequence,
-      Died: Consequence
-    })
-  }))
+  onFailure: Schema.optionalKey(FailurePolicy.Description)
 })
 export type Job = typeof Job.Type
 

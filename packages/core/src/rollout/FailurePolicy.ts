@@ -3,7 +3,8 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
-import type { FailureTag } from "./GroupResult.ts"
+import * as Schema from "effect/Schema"
+import { FailureTag } from "./GroupResult.ts"
 import { RolloutError } from "./RolloutError.ts"
 
 /** A failure in a group, tagged with the part that failed. */
@@ -21,18 +22,23 @@ export type Failure<E = unknown, PE = unknown> =
  * What a failure causes: `drop` leaves out the member, `skip` leaves out the group, and `abort` stops everything with the failure's own
  * error.
  */
-export type Consequence = "drop" | "skip" | "abort"
+export const Consequence = Schema.Literals(["drop", "skip", "abort"])
+export type Consequence = typeof Consequence.Type
 
 /** The consequence of each kind of failure. */
-export type Otherwise = { readonly [K in FailureTag]: Consequence }
+export const Otherwise = Schema.Record(FailureTag, Consequence)
+export type Otherwise = typeof Otherwise.Type
 
 /** A failure policy as data that can be sent to another process. */
-export interface Description {
-  readonly maxRetries: number
+export const Description = Schema.Struct({
+  maxRetries: Schema.Number,
   /** The number of members that must finish, absolute or as a share of the group, rounded up. */
-  readonly minSuccessful?: { readonly unit: "members" | "share"; readonly value: number }
-  readonly otherwise: Otherwise
-}
+  minSuccessful: Schema.optionalKey(
+    Schema.Struct({ unit: Schema.Literals(["members", "share"]), value: Schema.Number })
+  ),
+  otherwise: Otherwise
+})
+export interface Description extends Schema.Schema.Type<typeof Description> {}
 
 /**
  * What happens when a member fails: it is retried while the schedule and the group's budget allow, then the consequence of its kind of
@@ -86,7 +92,16 @@ export const fromDescription = (description: Description): FailurePolicy => {
   )
 }
 
-const always = (consequence: Consequence): Otherwise => ({
+/**
+ * The same consequence for every kind of failure.
+ *
+ * @example
+ * const onFailure = FailurePolicy.fromDescription({
+ *   maxRetries: 1,
+ *   otherwise: { ...FailurePolicy.always("drop"), PolicyFailed: "abort" }
+ * })
+ */
+export const always = (consequence: Consequence): Otherwise => ({
   AcquireFailed: consequence,
   StepFailed: consequence,
   GraderFailed: consequence,

@@ -1,20 +1,23 @@
 /** The result of rolling out a group. */
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import type * as Trajectory from "../env/Trajectory.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
 import * as Key from "../records/Key.ts"
 import type { Score } from "../records/Score.ts"
 
 /** The kinds of failure; see `FailurePolicy`. */
-export type FailureTag =
-  | "AcquireFailed"
-  | "StepFailed"
-  | "GraderFailed"
-  | "Ungraded"
-  | "PolicyFailed"
-  | "HookFailed"
-  | "TimedOut"
-  | "Died"
+export const FailureTag = Schema.Literals([
+  "AcquireFailed",
+  "StepFailed",
+  "GraderFailed",
+  "Ungraded",
+  "PolicyFailed",
+  "HookFailed",
+  "TimedOut",
+  "Died"
+])
+export type FailureTag = typeof FailureTag.Type
 
 /** A failure in the form used for counts and reports. */
 export interface FailureReport {

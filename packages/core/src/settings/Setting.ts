@@ -345,6 +345,17 @@ export function withDefault(field: Schema.Constraint, value: unknown): Schema.Co
   return described(field, { default: value })
 }
 
+/**
+ * The same setting with a different help text.
+ *
+ * @example
+ * const groupSize = Setting.withHelp(BatchSettings.BatchSettings.fields.groupSize, "Answers to each prompt")
+ */
+export function withHelp<F extends Schema.Constraint>(field: F, help: string): F
+export function withHelp(field: Schema.Constraint, help: string): Schema.Constraint {
+  return described(field, { help })
+}
+
 /** The given values that belong to settings or groups of the struct, without undefined values. */
 export const pick = ({ fields }: Struct, given: object): Readonly<Record<string, unknown>> =>
   Object.fromEntries(

@@ -47,9 +47,6 @@ export interface Resolved {
   readonly identity: JsonObject
 }
 
-/** The default learning rate. */
-export const defaultLearningRate = 1e-4
-
 interface Shape extends RunOptions.RunOptions<unknown, unknown> {
   readonly dataset: { readonly length: number; readonly fingerprint: string }
   readonly update?: UpdateOptions
@@ -59,15 +56,14 @@ interface Shape extends RunOptions.RunOptions<unknown, unknown> {
 /** Fills in the defaults. Fails with the first invalid option. */
 export const resolve = Effect.fnUntraced(function*(
   { dataset, teacher, update = {}, ...options }: Shape,
-  rate: number = defaultLearningRate
+  rate: number = LearningRate.defaultRate
 ): Effect.fn.Return<Resolved, InvalidOption> {
   const { run } = yield* RunOptions.resolve(options)
   const learningRate = LearningRate.from(update.learningRate ?? rate)
   const adam = yield* Setting.decode(AdamParams.AdamSettings, update.adam ?? {}, "update.adam")
   const iterations = Math.min(run.iterations ?? Infinity, dataset.length)
-  const first = learningRate.at({ iteration: 0, iterations })
   yield* Check.all(
-    Check.option("update.learningRate", first, Check.number({ least: 0 })),
+    LearningRate.check(learningRate, iterations),
     Check.option("teacher.k", teacher?.k, Check.whole(1)),
     Check.option("teacher.skipFirst", teacher?.skipFirst, Check.whole(0))
   )

@@ -28,16 +28,7 @@ export interface Options<Task, E, R> {
  */
 const leaveOut = FailurePolicy.fromDescription({
   maxRetries: 1,
-  otherwise: {
-    AcquireFailed: "abort",
-    StepFailed: "drop",
-    GraderFailed: "drop",
-    Ungraded: "drop",
-    PolicyFailed: "abort",
-    HookFailed: "drop",
-    TimedOut: "drop",
-    Died: "drop"
-  }
+  otherwise: { ...FailurePolicy.always("drop"), AcquireFailed: "abort", PolicyFailed: "abort" }
 })
 
 /** The environment, run under a permit that limits concurrent agents. The permit is released when the episode ends. */

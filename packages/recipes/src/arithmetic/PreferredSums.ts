@@ -16,7 +16,7 @@ import {
 import type { SamplingClient } from "@effect-rl/core/backend"
 import { type Judge, PreferenceModel, Seed } from "@effect-rl/core/environments"
 import { PreferenceEvaluator, Proportion } from "@effect-rl/core/evaluation"
-import { PairLoss, RunOptions } from "@effect-rl/core/program"
+import { BatchSettings, PairLoss, RunOptions } from "@effect-rl/core/program"
 import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -264,8 +264,6 @@ export const preferenceRl = Recipe.make({
   })
 })
 
-const iterations = (count: number, help: string) => Setting.int({ default: count, least: 1, unit: "iterations", help })
-
 /**
  * Reinforcement learning from human feedback in three stages: supervised training, a preference model, and reinforcement learning from its
  * verdicts. The first stage is short, so most is learned in the third, which never sees whether an answer is right. Each stage is evaluated
@@ -284,19 +282,16 @@ export const rlhf = Pipeline.make({
       help: "Base model, of the policy and of the preference model"
     }),
     seed: RunOptions.RunSettings.fields.seed,
-    supervisedIterations: iterations(5, "Length of the first stage, which imitates worked sums"),
-    preferenceIterations: iterations(
+    supervisedIterations: Pipeline.iterations(5, "Length of the first stage, which imitates worked sums"),
+    preferenceIterations: Pipeline.iterations(
       120,
       "Length of the second stage, which learns to tell right answers from wrong ones"
     ),
-    rlIterations: iterations(8, "Length of the third stage, whose answers the preference model compares"),
-    /** Problems in each iteration of the third. Default: 32 problems. */
-    groupsPerBatch: Setting.int({
-      default: 32,
-      least: 1,
-      unit: "problems",
-      help: "Problems in each iteration of the third"
-    }),
+    rlIterations: Pipeline.iterations(8, "Length of the third stage, whose answers the preference model compares"),
+    groupsPerBatch: Setting.withHelp(
+      Setting.withDefault(BatchSettings.BatchSettings.fields.groupsPerBatch, 32),
+      "Problems in each iteration of the third stage"
+    ),
     /** Answers to each problem, compared in pairs. Default: 4 attempts. */
     groupSize: Setting.int({
       default: 4,

@@ -1,5 +1,6 @@
 /** Reinforcement learning recipes on sums. */
 import { type ChatModel, Evaluator, ProblemGroupBuilder, Setting } from "@effect-rl/core"
+import { RunOptions } from "@effect-rl/core/program"
 import * as Schema from "effect/Schema"
 import * as Recipe from "../Recipe.ts"
 import * as TrainingSettings from "../TrainingSettings.ts"
@@ -86,8 +87,7 @@ export const smolLm2Sums = Recipe.make({
       maxTokens: 24,
       evalEvery: 15
     }),
-    /** Rank of the adapter. Default: 8 dimensions. */
-    loraRank: Setting.int({ least: 1, default: 8, unit: "dimensions", help: "Rank of the adapter", identity: true })
+    loraRank: Setting.withDefault(RunOptions.LoraSettings.fields.rank, 8)
   }),
   build: (model, settings) => {
     const groups = Sums.heldOutPairs.slice(0, 200).map(([a, b], place) =>

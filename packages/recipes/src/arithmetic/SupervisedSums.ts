@@ -11,7 +11,7 @@ import {
   Tinker
 } from "@effect-rl/core"
 import { NllEvaluator } from "@effect-rl/core/evaluation"
-import { RunOptions, type WeightedDatum } from "@effect-rl/core/program"
+import { BatchSettings, RunOptions, type WeightedDatum } from "@effect-rl/core/program"
 import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -126,10 +126,11 @@ export const onPolicyDistill = Recipe.make({
       maxTokens: 40,
       evalEvery: 40
     }),
-    /** Problems in each iteration. Default: 64 problems. */
-    groupsPerBatch: Setting.int({ default: 64, least: 1, unit: "problems", help: "Problems in each iteration" }),
-    /** Answers to each problem. Default: 2 attempts. */
-    groupSize: Setting.int({ default: 2, least: 1, unit: "attempts", help: "Answers to each problem" }),
+    groupsPerBatch: Setting.withDefault(BatchSettings.BatchSettings.fields.groupsPerBatch, 64),
+    groupSize: Setting.withHelp(
+      Setting.withDefault(BatchSettings.BatchSettings.fields.groupSize, 2),
+      "Answers to each problem"
+    ),
     /** Model to learn from, or the path of a checkpoint; its tokenizer must be the student's. Default: effect-rl/tiny-128. */
     teacher: Setting.checkpoint({
       weights: "sampler",
@@ -167,20 +168,11 @@ export const distill = Pipeline.make({
     /** Base model, of the teacher and of the student. Default: effect-rl/tiny-64. */
     model: Setting.text({ default: "effect-rl/tiny-64", help: "Base model, of the teacher and of the student" }),
     seed: RunOptions.RunSettings.fields.seed,
-    /** Length of the first stage, in which the teacher imitates worked sums. Default: 40 iterations. */
-    teacherIterations: Setting.int({
-      default: 40,
-      least: 1,
-      unit: "iterations",
-      help: "Length of the first stage, in which the teacher imitates worked sums"
-    }),
-    /** Length of the second stage, in which the teacher scores the student's own answers. Default: 40 iterations. */
-    iterations: Setting.int({
-      default: 40,
-      least: 1,
-      unit: "iterations",
-      help: "Length of the second stage, in which the teacher scores the student's own answers"
-    }),
+    teacherIterations: Pipeline.iterations(40, "Length of the first stage, in which the teacher imitates worked sums"),
+    iterations: Pipeline.iterations(
+      40,
+      "Length of the second stage, in which the teacher scores the student's own answers"
+    ),
     /** Longest answer. Default: 40 tokens. */
     maxTokens: Setting.int({ default: 40, least: 1, unit: "tokens", help: "Longest answer" })
   }),

@@ -1,7 +1,7 @@
 /** Distillation with a teacher for each kind of prompt: mathematical problems and chats, or sums and lists. */
 import { type ChatModel, Credit, EnvGroupBuilder, Evaluator, Message, Rl, RLDataset, Setting } from "@effect-rl/core"
 import { PromptEnv } from "@effect-rl/core/environments"
-import { RunOptions } from "@effect-rl/core/program"
+import { BatchSettings, RunOptions } from "@effect-rl/core/program"
 import type { Hub, HubError, RowError } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
@@ -19,6 +19,8 @@ import * as Format from "../format/Format.ts"
 import * as Pipeline from "../Pipeline.ts"
 import * as Recipe from "../Recipe.ts"
 
+const { groupSize, groupsPerBatch } = BatchSettings.BatchSettings.fields
+
 const settings = Schema.Struct({
   ...CommonSettings.fields({
     model: "Qwen/Qwen3.5-9B",
@@ -27,17 +29,9 @@ const settings = Schema.Struct({
     maxTokens: 4096,
     evalEvery: 20
   }),
-  /** Rank of the adapter. Default: 128 dimensions. */
-  loraRank: Setting.int({ least: 1, default: 128, unit: "dimensions", help: "Rank of the adapter", identity: true }),
-  /** Prompts of each kind in each iteration. Default: 512 prompts. */
-  groupsPerBatch: Setting.int({
-    default: 512,
-    least: 1,
-    unit: "prompts",
-    help: "Prompts of each kind in each iteration"
-  }),
-  /** Answers to each prompt. Default: 4 attempts. */
-  groupSize: Setting.int({ default: 4, least: 1, unit: "attempts", help: "Answers to each prompt" }),
+  loraRank: Setting.withDefault(RunOptions.LoraSettings.fields.rank, 128),
+  groupsPerBatch: Setting.withHelp(Setting.withDefault(groupsPerBatch, 512), "Problems of each kind in each iteration"),
+  groupSize: Setting.withHelp(Setting.withDefault(groupSize, 4), "Answers to each problem"),
   /** hub, the problems of DeepMath and the chats of Tulu 3; made-up, sums and lists of words. Default: hub. */
   prompts: Setting.choice({
     choices: ["hub", "made-up"],
@@ -171,8 +165,6 @@ type Stage = Pipeline.Stage<
   FileSystem.FileSystem | Hub.Hub | Path.Path
 >
 
-const iterations = (count: number, help: string) => Setting.int({ default: count, least: 1, unit: "iterations", help })
-
 /**
  * One teacher imitates worked sums, another learns to write lists, and a student learns from both what it never sees an example or a reward
  * of.
@@ -184,9 +176,12 @@ export const distillMulti = Pipeline.make({
     /** Base model, of the teachers and of the student. Default: effect-rl/tiny-tasks. */
     model: Setting.text({ default: "effect-rl/tiny-tasks", help: "Base model, of the teachers and of the student" }),
     seed: RunOptions.RunSettings.fields.seed,
-    sumsIterations: iterations(40, "Length of the first stage, in which a teacher imitates worked sums"),
-    listsIterations: iterations(25, "Length of the second stage, in which a teacher learns to write lists"),
-    iterations: iterations(40, "Length of the third stage, in which both teachers score the student's own answers")
+    sumsIterations: Pipeline.iterations(40, "Length of the first stage, in which a teacher imitates worked sums"),
+    listsIterations: Pipeline.iterations(25, "Length of the second stage, in which a teacher learns to write lists"),
+    iterations: Pipeline.iterations(
+      40,
+      "Length of the third stage, in which both teachers score the student's own answers"
+    )
   }),
   stages: ({ iterations, listsIterations, model, seed, sumsIterations }): ReadonlyArray<Stage> => {
     const lasting = (iterations: number) => ({ model, seed, iterations, evalEvery: iterations })

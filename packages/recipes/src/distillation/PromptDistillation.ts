@@ -183,8 +183,6 @@ export const promptDistillation = Recipe.make({
 
 type Stage = Pipeline.Stage<SupervisedSums.Error | RowError.RowError | PlatformError, FileSystem.FileSystem | Path.Path>
 
-const iterations = (count: number, help: string) => Setting.int({ default: count, least: 1, unit: "iterations", help })
-
 /** A teacher learns to write lists in the form that it is asked for, then a student learns one form that it is never asked for. */
 export const distillPrompt = Pipeline.make({
   name: "distill-prompt",
@@ -194,8 +192,14 @@ export const distillPrompt = Pipeline.make({
     /** Base model, of the teacher and of the student. Default: effect-rl/tiny-tasks. */
     model: Setting.text({ default: "effect-rl/tiny-tasks", help: "Base model, of the teacher and of the student" }),
     seed: RunOptions.RunSettings.fields.seed,
-    teacherIterations: iterations(25, "Length of the first stage, in which a teacher learns to write lists as asked"),
-    iterations: iterations(120, "Length of the second stage, in which the student imitates the teacher's answers")
+    teacherIterations: Pipeline.iterations(
+      25,
+      "Length of the first stage, in which a teacher learns to write lists as asked"
+    ),
+    iterations: Pipeline.iterations(
+      120,
+      "Length of the second stage, in which the student imitates the teacher's answers"
+    )
   }),
   stages: ({ iterations, model, seed, teacherIterations }): ReadonlyArray<Stage> => [
     {

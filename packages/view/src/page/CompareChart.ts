@@ -3,6 +3,7 @@
  * and a band for its standard error.
  */
 import * as Statistics from "@effect-rl/core/records/Statistics"
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import type { ComparedRun, Comparison } from "../story/Entry.ts"
 import * as MethodName from "../story/MethodName.ts"
 import { type Child, empty, h } from "./Dom.ts"
@@ -58,8 +59,8 @@ export const draw = (comparison: Comparison, route: Route): Child => {
     curves.flatMap(({ points }, method) => {
       const near = Series.nearest(points, iteration)
       if (near?.iteration !== iteration) return []
-      const error = isReward || near.high > near.value ? ` ± ${Text.fixed(near.high - near.value)}` : ""
-      return [`${names[method]} ${Text.fixed(near.value)}${error}`]
+      const error = isReward || near.high > near.value ? ` ± ${Quantity.fixed(near.high - near.value)}` : ""
+      return [`${names[method]} ${Quantity.fixed(near.value)}${error}`]
     }).join("; ")
   return Plot.draw({
     label: `${isReward ? "Mean reward" : Text.foreign(measure)} of each iteration of every method`,

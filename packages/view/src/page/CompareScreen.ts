@@ -1,4 +1,5 @@
 /** Compares 2 to 4 runs: curves, a paired test on held-out problems, and the first divergence. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import type {
   ComparedAnswer,
   ComparedLoss,
@@ -20,7 +21,8 @@ const shades = { left: "bad", right: "good", none: "" }
 const verdictCell = ({ better, text }: ComparedScore["verdict"]): Child =>
   h("td", { class: `meaning ${shades[better ?? "none"]}` }, Text.foreign(text))
 
-const sideCell = ({ mean, standing }: ComparedScore["left"]) => cell(`${Text.fixed(mean)} ${Text.foreign(standing)}`)
+const sideCell = ({ mean, standing }: ComparedScore["left"]) =>
+  cell(`${Quantity.fixed(mean)} ${Text.foreign(standing)}`)
 
 const problemsText = ({ better, decidedAfter, equal, problems, worse }: ComparedScore) =>
   `${better} / ${worse} / ${equal} of ${problems}${

@@ -1,8 +1,8 @@
 /** The cost of the run so far, its forecast, and its caps. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import type * as Story from "@effect-rl/core/story/Story"
 import * as Spending from "../story/Spending.ts"
 import { cell, type Child, h, numberCell, panel, row, table } from "./Dom.ts"
-import * as Text from "./Text.ts"
 
 const kinds = [["prefilled", "prompt tokens"], ["sampled", "sampled tokens"], ["trained", "trained tokens"]] as const
 
@@ -17,10 +17,10 @@ const verdict = (spending: Spending.Spending, hasEnded: boolean) => {
   const { remaining, tokens: { expected } } = spending
   if (hasEnded) return "The run has ended."
   if (expected === undefined) return "A forecast needs one finished iteration and a known length."
-  const time = remaining === undefined ? "" : ` and ${Text.duration(remaining)} more`
-  const forecast = `At this pace the run takes ${Text.count(expected)} tokens in all${time}.`
+  const time = remaining === undefined ? "" : ` and ${Quantity.duration(remaining)} more`
+  const forecast = `At this pace the run takes ${Quantity.count(expected)} tokens in all${time}.`
   const stops = Spending.stopping(spending).map(({ cap, limit }) =>
-    ` Its cap of ${Text.count(limit)} ${capNames[cap]} will stop it before.`
+    ` Its cap of ${Quantity.count(limit)} ${capNames[cap]} will stop it before.`
   )
   return forecast + stops.join("")
 }
@@ -33,22 +33,22 @@ const tokenRows = (story: Story.Story<null>, { dollars, tokens }: Spending.Spend
   return [
     ...kinds.map(([kind, name]): Row => [
       name,
-      Text.count(story.spent[kind]),
-      paid === undefined ? "" : Text.dollars(paid[kind])
+      Quantity.count(story.spent[kind]),
+      paid === undefined ? "" : Quantity.dollars(paid[kind])
     ]),
-    ["all tokens", Text.count(tokens.spent), Text.dollars(dollars.spent)],
+    ["all tokens", Quantity.count(tokens.spent), Quantity.dollars(dollars.spent)],
     ...(story.end === undefined && tokens.expected !== undefined
-      ? [["forecast", Text.count(tokens.expected), Text.dollars(dollars.expected)] as const]
+      ? [["forecast", Quantity.count(tokens.expected), Quantity.dollars(dollars.expected)] as const]
       : []),
-    ...(isCapped ? [["cap", Text.count(tokens.limit), Text.dollars(dollars.limit)] as const] : [])
+    ...(isCapped ? [["cap", Quantity.count(tokens.limit), Quantity.dollars(dollars.limit)] as const] : [])
   ]
 }
 
-const ofMinutes = (minutes: number) => Text.duration(60_000 * minutes)
+const ofMinutes = (minutes: number) => Quantity.duration(60_000 * minutes)
 
 /** Judge calls and minutes: used so far, forecast and limit. */
 const otherRows = ({ judgeCalls, minutes }: Spending.Spending, hasEnded: boolean): ReadonlyArray<Row> =>
-  ([["calls of judges", judgeCalls, Text.count], ["time", minutes, ofMinutes]] as const).flatMap(
+  ([["calls of judges", judgeCalls, Quantity.count], ["time", minutes, ofMinutes]] as const).flatMap(
     ([name, { expected, limit, spent = 0 }, show]) => {
       if (spent === 0 && limit === undefined) return []
       const parts = [
@@ -91,8 +91,8 @@ const purposeTable = (story: Story.Story<null>, hasPrices: boolean): Child => {
     purposes.map(({ dollars, name, ...tokens }) =>
       row(
         cell(purposeNames[name]),
-        ...kinds.map(([kind]) => numberCell(tokens[kind] === 0 ? "" : Text.count(tokens[kind]))),
-        hasPrices ? numberCell(dollars === undefined ? "" : Text.dollars(dollars)) : undefined
+        ...kinds.map(([kind]) => numberCell(tokens[kind] === 0 ? "" : Quantity.count(tokens[kind]))),
+        hasPrices ? numberCell(dollars === undefined ? "" : Quantity.dollars(dollars)) : undefined
       )
     ),
     "cost by purpose"

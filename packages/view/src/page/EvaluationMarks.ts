@@ -1,4 +1,5 @@
 /** Evaluation results as squares on a curve. Each square links to its evaluation. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import type { Evaluation } from "@effect-rl/core/story/Story"
 import { type Child, h } from "./Dom.ts"
 import type * as Route from "./Route.ts"
@@ -14,11 +15,11 @@ const colourOf = (evaluator: string, all: ReadonlyArray<string>) =>
   `evaluator-${Math.min(evaluatorColours - 1, all.indexOf(evaluator))}`
 
 const interval = ({ high, low, value }: Series.Point) =>
-  low === value && high === value ? "" : ` [${Text.fixed(low)}, ${Text.fixed(high)}]`
+  low === value && high === value ? "" : ` [${Quantity.fixed(low)}, ${Quantity.fixed(high)}]`
 
 /** One text per point: the evaluator's name, the value, and the interval unless it is a single value. */
 export const reading = (evaluation: Evaluation<null>, points: ReadonlyArray<Series.Point>): ReadonlyArray<string> =>
-  points.map((point) => `${Text.foreign(evaluation.evaluator)} ${Text.fixed(point.value)}${interval(point)}`)
+  points.map((point) => `${Text.foreign(evaluation.evaluator)} ${Quantity.fixed(point.value)}${interval(point)}`)
 
 /** Draws a square with its interval for each point of the evaluation; `all` lists the evaluators, in the order of their colours. */
 export const draw = (
@@ -44,7 +45,7 @@ export const draw = (
       svg(
         "title",
         {},
-        `${Text.measured(evaluation.evaluator, point.iteration)}: ${Text.fixed(point.value)}${interval(point)}`
+        `${Text.measured(evaluation.evaluator, point.iteration)}: ${Quantity.fixed(point.value)}${interval(point)}`
       )
     )
   )

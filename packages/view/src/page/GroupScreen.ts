@@ -1,4 +1,5 @@
 /** The members of a group side by side. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import * as LogNames from "@effect-rl/core/story/LogNames"
 import * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
@@ -27,8 +28,8 @@ const facts = (member: Entry.MemberView, advantage: number | null | undefined): 
     ...(advantage === undefined
       ? []
       : [h("span", { class: tone(advantage, 0) }, `advantage ${Text.signed(advantage)}`)]),
-    Text.plural(member.turns.length, "turn"),
-    Text.plural(sampled, "token"),
+    Quantity.plural(member.turns.length, "turn"),
+    Quantity.plural(sampled, "token"),
     ...(member.stopReason === null ? [] : [member.stopReason])
   ])
 }

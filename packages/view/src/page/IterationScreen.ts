@@ -1,6 +1,7 @@
 /** The groups of one iteration or evaluation, with their members' rewards on one axis. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import * as Story from "@effect-rl/core/story/Story"
 import { verdict } from "@effect-rl/core/story/Story"
 import * as Changes from "../story/Changes.ts"
@@ -31,12 +32,12 @@ const row = (group: Entry.Group, extent: RewardStrip.Extent, story: Story.Story<
     group.sequence === route.group,
     cell(link(choice.open, Text.foreign(group.key))),
     cell(RewardStrip.draw(group, extent)),
-    numberCell(Text.fixed(mean(group.rewards))),
+    numberCell(Quantity.fixed(mean(group.rewards))),
     cell(h("span", { class: `key key-${verdict(group)}` }, names[verdict(group)])),
     cell(GroupFilter.training(story, group)),
-    numberCell(Text.count(group.members.reduce((sum, member) => sum + (member?.sampled ?? 0), 0))),
-    numberCell(Text.duration(group.milliseconds)),
-    cell(group.failures.length === 0 ? "" : Text.plural(group.failures.length, "failure")),
+    numberCell(Quantity.count(group.members.reduce((sum, member) => sum + (member?.sampled ?? 0), 0))),
+    numberCell(Quantity.duration(group.milliseconds)),
+    cell(group.failures.length === 0 ? "" : Quantity.plural(group.failures.length, "failure")),
     cell(Text.foreign(group.tags.join(", ")))
   )
 }
@@ -67,7 +68,7 @@ const groupPanel = (
   const from = Math.max(0, Math.min(selected - around, shown.length - 2 * around))
   const part = shown.slice(from, from + 2 * around)
   const title = part.length === groups.length
-    ? Text.plural(groups.length, "group")
+    ? Quantity.plural(groups.length, "group")
     : `${part.length} of ${groups.length} groups`
   return panel(
     title,
@@ -86,13 +87,15 @@ const scoreText = ({ evaluated }: Story.Evaluation<null>) => {
   const score = evaluated?.score
   const reading = evaluated === undefined ? undefined : Diagnosis.reading(evaluated)
   if (reading?.unit === "nats") {
-    return `${readingText(reading)}${score === undefined ? "" : `, ${Text.percent(score.value)} correct`}`
+    return `${readingText(reading)}${score === undefined ? "" : `, ${Quantity.percent(score.value)} correct`}`
   }
   if (score === undefined) {
     const interval = Text.rewardInterval(evaluated?.reward)
-    return `reward ${Text.fixed(evaluated?.reward?.mean)}${interval === "" ? "" : `, 95 % interval ${interval}`}`
+    return `reward ${Quantity.fixed(evaluated?.reward?.mean)}${interval === "" ? "" : `, 95 % interval ${interval}`}`
   }
-  return `${Text.percent(score.value)} correct, 95 % interval ${Text.percent(score.low)} to ${Text.percent(score.high)}`
+  return `${Quantity.percent(score.value)} correct, 95 % interval ${Quantity.percent(score.low)} to ${
+    Quantity.percent(score.high)
+  }`
 }
 
 /** The main training metric, and the reward if there is one. */
@@ -100,7 +103,7 @@ const updateText = (story: Story.Story<null>, { metrics, reward }: Entry.Updated
   const name = Diagnosis.training(story)?.name
   return [
     ...(name === undefined || name === "reward" ? [] : [`${name} ${Text.short(metrics[name])}`]),
-    ...(reward === undefined ? [] : [`reward ${Text.fixed(reward.mean)} ± ${Text.fixed(reward.standardError)}`])
+    ...(reward === undefined ? [] : [`reward ${Quantity.fixed(reward.mean)} ± ${Quantity.fixed(reward.standardError)}`])
   ]
 }
 
@@ -117,7 +120,7 @@ const placeOf = (story: Story.Story<null>, { evaluator, iteration = 0 }: Route) 
   const { updated } = Story.iteration(story, iteration)
   const summary = updated === undefined
     ? "not done yet"
-    : [...updateText(story, updated), Text.plural(updated.updates.length, "update")].join(", ")
+    : [...updateText(story, updated), Quantity.plural(updated.updates.length, "update")].join(", ")
   return {
     groups: Story.groupsOf(story, iteration),
     metrics: updated?.metrics,
@@ -149,7 +152,7 @@ const changed = ({ before, now }: Changes.Change) => {
   const share = before === 0 ? undefined : (now - before) / Math.abs(before)
   return share === undefined || Math.abs(share) >= 10
     ? signed(now - before)
-    : `${signed(now - before)} (${share > 0 ? "+" : ""}${Text.percent(share)})`
+    : `${signed(now - before)} (${share > 0 ? "+" : ""}${Quantity.percent(share)})`
 }
 
 /** Metrics that changed since the previous iteration, largest change first. */

@@ -1,5 +1,6 @@
 /** A member's transcript: each turn's logged messages, or its exact tokens. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
 import { cell, type Child, copy, dotted, empty, h, numberCell, panel, table } from "./Dom.ts"
@@ -46,13 +47,13 @@ const turnFacts = (turn: Entry.TurnView): ReadonlyArray<Child> =>
   dotted([
     h("span", { class: tone(turn.reward, 0) }, `reward ${Text.short(turn.reward)}`),
     `ended by ${turn.stopReason}`,
-    `mean log-probability ${Text.fixed(meanLogprob(turn))}`,
-    Text.plural(turn.tokens.length, "token"),
+    `mean log-probability ${Quantity.fixed(meanLogprob(turn))}`,
+    Quantity.plural(turn.tokens.length, "token"),
     ...(turn.times === null
       ? []
       : [
-        `policy ${Text.duration(turn.times.sampling)}`,
-        `environment ${Text.duration(turn.times.environment)}`
+        `policy ${Quantity.duration(turn.times.sampling)}`,
+        `environment ${Quantity.duration(turn.times.environment)}`
       ]),
     ...(turn.credit.masked === null ? [] : [`not trained on: ${turn.credit.masked}`])
   ])

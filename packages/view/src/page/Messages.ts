@@ -1,4 +1,5 @@
 /** A turn's messages: those shown to the policy, and the response with its tool calls and their results. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import * as LogNames from "@effect-rl/core/story/LogNames"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, empty, h } from "./Dom.ts"
@@ -104,7 +105,7 @@ const draw = (part: Part): ReadonlyArray<Child> => [
     "dd",
     { class: `said-${part.name.replace(/\W.*$/, "")}` },
     part.isFolded
-      ? h("details", {}, h("summary", {}, Text.plural(part.text.length, "character")), textOf(part))
+      ? h("details", {}, h("summary", {}, Quantity.plural(part.text.length, "character")), textOf(part))
       : textOf(part)
   )
 ]

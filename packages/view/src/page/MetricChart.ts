@@ -1,5 +1,6 @@
 /** A chart of one metric by iteration. */
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import {
   type Evaluation,
   evaluations,
@@ -56,7 +57,7 @@ export const draw = (
   const evaluators = [...new Set(measured.map(({ evaluator }) => evaluator))]
   if (points.length === 0) return empty("No iteration has a number for this metric.")
   return Plot.draw({
-    label: `${Text.foreign(metric)} of ${Text.plural(points.length, "iteration")}`,
+    label: `${Text.foreign(metric)} of ${Quantity.plural(points.length, "iteration")}`,
     size: size(),
     events,
     planned: planned(story),

@@ -1,4 +1,5 @@
 /** Everything known about one token: its author, its likelihood, and its weight in the update. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, empty, h } from "./Dom.ts"
 import type { Route } from "./Route.ts"
@@ -44,10 +45,10 @@ const lossFacts = ({ loss, masked, trainer }: Entry.TurnCredit, at: number): Rea
     ? "taken as 1: the trainer's log-probabilities are not recorded"
     : "trainer to sampler"
   return [
-    ["ratio", Text.fixed(loss.ratios[at]), assumed],
+    ["ratio", Quantity.fixed(loss.ratios[at]), assumed],
     ["clipped", loss.clipped[at] === true ? "yes" : "no", "whether the loss gives up on the token"],
-    ["loss", Text.fixed(loss.values[at], 4), `the token's term of ${loss.name}`],
-    ["gradient weight", Text.fixed(gradient, 4), push(gradient)]
+    ["loss", Quantity.fixed(loss.values[at], 4), `the token's term of ${loss.name}`],
+    ["gradient weight", Quantity.fixed(gradient, 4), push(gradient)]
   ]
 }
 
@@ -63,10 +64,10 @@ const factsOf = (turn: Entry.TurnView, at: number): ReadonlyArray<Fact> => {
       piece === undefined ? "its tokenizer is not available" : piece.isSpecial ? "special" : "text"
     ],
     ["text", piece === undefined ? "–" : Text.token(piece.text), `position ${at} of ${tokens.length}`],
-    ["log-probability", Text.fixed(logprob), `sampled with ${Text.percent(probability)}`],
+    ["log-probability", Quantity.fixed(logprob), `sampled with ${Quantity.percent(probability)}`],
     [
       "trainer's",
-      Text.fixed(credit.trainer?.[at]),
+      Quantity.fixed(credit.trainer?.[at]),
       credit.trainer === null ? "not recorded" : "under the trained weights"
     ],
     ["weights", `step ${turn.samplerStep}`, "version that sampled it"],

@@ -1,4 +1,5 @@
 /** An overview of a whole turn in one picture, with links to its important places. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, h } from "./Dom.ts"
 import type { Route } from "./Route.ts"
@@ -111,7 +112,7 @@ const overview = ({ difference, index, route, turn }: Props, { answer }: TokenSt
   )
 }
 
-const probability = ({ logprobs }: Entry.TurnView, at: number) => Text.percent(Math.exp(logprobs[at] ?? 0))
+const probability = ({ logprobs }: Entry.TurnView, at: number) => Quantity.percent(Math.exp(logprobs[at] ?? 0))
 
 const named = (turn: Entry.TurnView, at: number) => {
   const piece = turn.pieces?.[at]

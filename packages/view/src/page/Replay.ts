@@ -1,4 +1,5 @@
 /** Replays a turn token by token. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import { useEffect, useMemo, useState } from "preact/hooks"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, h, part } from "./Dom.ts"
@@ -111,12 +112,12 @@ const View = (props: Props) => {
           if (target instanceof HTMLInputElement) setElapsed(at[target.valueAsNumber - 1] ?? 0)
         }
       }),
-      ` ${shown} of ${Text.plural(at.length, "token")}; `,
+      ` ${shown} of ${Quantity.plural(at.length, "token")}; `,
       isTimed
-        ? `${Text.duration(Math.min(elapsed, end))} of ${
-          Text.duration(end)
+        ? `${Quantity.duration(Math.min(elapsed, end))} of ${
+          Quantity.duration(end)
         }, the tokens of a turn spread evenly over it`
-        : `the group took ${Text.duration(milliseconds)}, spread evenly over them`
+        : `the group took ${Quantity.duration(milliseconds)}, spread evenly over them`
     ),
     ...texts.filter((text) => text !== "").map((text) =>
       h("pre", { dir: "auto", tabindex: 0 }, Text.foreign(text.slice(-20_000)))

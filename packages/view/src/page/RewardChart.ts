@@ -1,5 +1,6 @@
 /** A chart of the mean reward per iteration with its standard error, and of held-out evaluations. Clicking opens an iteration. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import {
   type Evaluation,
   evaluations,
@@ -63,7 +64,9 @@ const reading =
     const reward = Series.nearest(rewards, iteration)
     const isThere = reward?.iteration === iteration
     return [
-      ...(isThere ? [`mean reward ${Text.fixed(reward.value)} ± ${Text.fixed(reward.high - reward.value)}`] : []),
+      ...(isThere
+        ? [`mean reward ${Quantity.fixed(reward.value)} ± ${Quantity.fixed(reward.high - reward.value)}`]
+        : []),
       ...measured.filter((evaluation) => evaluation.iteration === iteration)
         .flatMap((evaluation) => EvaluationMarks.reading(evaluation, scoreOf(evaluation)))
     ].join("; ")
@@ -81,7 +84,7 @@ export const draw = (story: Story<null>, route: Route.Route, events: ReadonlyArr
       .map((point) => rewardDot(point, scales, route))
   }
   return Plot.draw({
-    label: `Mean reward of ${Text.plural(points.length, "iteration")}`,
+    label: `Mean reward of ${Quantity.plural(points.length, "iteration")}`,
     size: MetricChart.size(),
     events,
     planned: MetricChart.planned(story),

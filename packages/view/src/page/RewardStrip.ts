@@ -1,5 +1,6 @@
 /** A group's rewards on an axis. The height of the bar at a reward is the share of members that earned it. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import type * as Entry from "../story/Entry.ts"
 import { svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
@@ -54,7 +55,7 @@ const bars = (rewards: ReadonlyArray<number | null>, [low, high]: Extent) => {
       svg(
         "title",
         {},
-        `reward ${Text.short(reward)}: ${Text.plural(members.length, "member")}, ${members.join(", ")}`
+        `reward ${Text.short(reward)}: ${Quantity.plural(members.length, "member")}, ${members.join(", ")}`
       )
     )
   })

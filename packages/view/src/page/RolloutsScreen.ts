@@ -1,4 +1,5 @@
 /** All rollouts of the run in one table with sorting and filters. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import * as Story from "@effect-rl/core/story/Story"
 import { cell, type Child, dotted, empty, h, numberCell, panel, sortableTable } from "./Dom.ts"
 import * as FilterFields from "./FilterFields.ts"
@@ -148,7 +149,7 @@ const tagLine = (means: ReadonlyArray<TagMean>): Child =>
     "Mean reward by tag: ",
     ...dotted(
       means.slice(0, mostTags).map(({ mean, rollouts, tag }) =>
-        `${Text.foreign(tag)} ${Text.short(mean)} of ${Text.plural(rollouts, "rollout")}`
+        `${Text.foreign(tag)} ${Text.short(mean)} of ${Quantity.plural(rollouts, "rollout")}`
       )
     ),
     means.length > mostTags ? `, and ${means.length - mostTags} tags with higher means` : ""
@@ -173,7 +174,7 @@ const passingOf = (rows: ReadonlyArray<Row>, route: Route.Route): Passing => {
 
 const note = ({ measures, route }: Data): Child => {
   if (measures === undefined) return h("p", { class: "facts", role: "status" }, "Reading the measures of transcripts …")
-  const unread = measures.unread === 0 ? "" : ` ${Text.plural(measures.unread, "group")} cannot be read.`
+  const unread = measures.unread === 0 ? "" : ` ${Quantity.plural(measures.unread, "group")} cannot be read.`
   return route.metric === undefined && unread === "" ? undefined : h(
     "p",
     { class: "facts" },
@@ -198,7 +199,7 @@ export const render = (data: Data): Screen => {
     body: [
       panel(
         passing.length === rows.length
-          ? Text.plural(rows.length, "rollout")
+          ? Quantity.plural(rows.length, "rollout")
           : `${passing.length} of ${rows.length} rollouts`,
         filters(data, story, rows),
         note(data),

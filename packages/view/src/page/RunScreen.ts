@@ -1,5 +1,6 @@
 /** One run: its learning curve, health, cost and current activity. */
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import * as Story from "@effect-rl/core/story/Story"
 import * as AuditPanel from "./AuditPanel.ts"
 import * as CheckpointPanel from "./CheckpointPanel.ts"
@@ -26,7 +27,7 @@ const choiceOf = (route: Route, iteration: number): Choice => ({
   open: { ...route, at: "iteration", iteration }
 })
 
-const share = (number: number, total: number) => total === 0 ? "–" : Text.percent(number / total)
+const share = (number: number, total: number) => total === 0 ? "–" : Quantity.percent(number / total)
 
 const row = (lead: string | undefined, { groups, index, tally, updated }: Story.Iteration<null>, route: Route) => {
   const reward = updated?.reward
@@ -37,13 +38,13 @@ const row = (lead: string | undefined, { groups, index, tally, updated }: Story.
     index === route.iteration,
     numberCell(link(choice.open, String(index + 1))),
     ...(lead === undefined ? [] : [numberCell(Text.short(updated?.metrics[lead]))]),
-    numberCell(Text.fixed(reward?.mean)),
-    numberCell(Text.fixed(reward?.standardError)),
+    numberCell(Quantity.fixed(reward?.mean)),
+    numberCell(Quantity.fixed(reward?.standardError)),
     numberCell(String(groups.length)),
     numberCell(share(tally.informative, groups.length)),
     numberCell(share(tally.good, groups.length)),
     numberCell(share(tally.bad, groups.length)),
-    numberCell(Text.count(updated?.metrics["tokens/sampled"])),
+    numberCell(Quantity.count(updated?.metrics["tokens/sampled"])),
     numberCell(updated === undefined ? "–" : String(updated.updates.length))
   )
 }
@@ -57,7 +58,7 @@ const plainRow = (name: string, { index, updated }: Story.Iteration<null>, route
     index === route.iteration,
     numberCell(link(choice.open, String(index + 1))),
     numberCell(Text.short(updated?.metrics[name])),
-    numberCell(Text.count(updated?.metrics["tokens/trained"])),
+    numberCell(Quantity.count(updated?.metrics["tokens/trained"])),
     numberCell(updated === undefined ? "–" : String(updated.updates.length))
   )
 }
@@ -142,14 +143,14 @@ const evaluationRow = (evaluation: Story.Evaluation<null>, metric: string | unde
     false,
     h("td", {}, link(open, Text.foreign(evaluator))),
     numberCell(String(iteration)),
-    ...(metric === undefined ? [] : [numberCell(Text.fixed(inNats(evaluation)?.value))]),
-    numberCell(score === undefined ? "–" : Text.percent(score.value)),
+    ...(metric === undefined ? [] : [numberCell(Quantity.fixed(inNats(evaluation)?.value))]),
+    numberCell(score === undefined ? "–" : Quantity.percent(score.value)),
     numberCell(
       score === undefined
         ? Text.rewardInterval(reward) || "–"
-        : `${Text.percent(score.low)} to ${Text.percent(score.high)}`
+        : `${Quantity.percent(score.low)} to ${Quantity.percent(score.high)}`
     ),
-    numberCell(Text.fixed(reward?.mean)),
+    numberCell(Quantity.fixed(reward?.mean)),
     numberCell(String(groups.length))
   )
 }

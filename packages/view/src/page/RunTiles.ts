@@ -1,5 +1,6 @@
 /** A summary of the run: activity, progress, reward, cost. */
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import * as Story from "@effect-rl/core/story/Story"
 import * as Spending from "../story/Spending.ts"
 import * as Status from "../story/Status.ts"
@@ -20,7 +21,7 @@ const rewardTile = (story: Story.Story<null>) => {
   }
   const reward = Story.lastUpdated(story)?.reward
   const error = reward?.standardError
-  return tile("last reward", Text.fixed(reward?.mean), error === undefined ? "" : `± ${Text.fixed(error)}`)
+  return tile("last reward", Quantity.fixed(reward?.mean), error === undefined ? "" : `± ${Quantity.fixed(error)}`)
 }
 
 const heldOutTile = (story: Story.Story<null>, { numbers }: Diagnosis.Diagnosis) => {
@@ -30,29 +31,29 @@ const heldOutTile = (story: Story.Story<null>, { numbers }: Diagnosis.Diagnosis)
   )
   if (last?.evaluated === undefined) return tile("held out", "–", "not evaluated yet")
   const { reward, score } = last.evaluated
-  const measured = score === undefined ? Text.fixed(reward?.mean) : Text.percent(score.value)
+  const measured = score === undefined ? Quantity.fixed(reward?.mean) : Quantity.percent(score.value)
   const isElse = score === undefined && reward === undefined && numbers?.measure === last.evaluator
   const value = isElse ? numbers.after : measured
   const interval = score === undefined
     ? Text.rewardInterval(reward)
-    : `${Text.percent(score.low)} to ${Text.percent(score.high)}`
+    : `${Quantity.percent(score.low)} to ${Quantity.percent(score.high)}`
   return tile(
     "held out",
     value,
     `${interval === "" ? "" : `${interval}, `}${Text.foreign(last.evaluator)} after ${
-      Text.plural(last.iteration, "iteration")
+      Quantity.plural(last.iteration, "iteration")
     }`
   )
 }
 
 const amount = (tokens: number | undefined, dollars: number | undefined) =>
-  `${Text.count(tokens)}${dollars === undefined ? "" : ` (${Text.dollars(dollars)})`}`
+  `${Quantity.count(tokens)}${dollars === undefined ? "" : ` (${Quantity.dollars(dollars)})`}`
 
 const costTile = (story: Story.Story<null>) => {
   const { dollars, tokens: { expected, limit, spent } } = Spending.make(story)
   const caps = [
-    ...(limit === undefined ? [] : [`cap ${Text.count(limit)}`]),
-    ...(dollars.limit === undefined ? [] : [`cap ${Text.dollars(dollars.limit)}`])
+    ...(limit === undefined ? [] : [`cap ${Quantity.count(limit)}`]),
+    ...(dollars.limit === undefined ? [] : [`cap ${Quantity.dollars(dollars.limit)}`])
   ]
   const forecast = story.end !== undefined || expected === undefined
     ? ""
@@ -72,7 +73,7 @@ const progressTile = ({ isWritten }: Data, story: Story.Story<null>) => {
       ? story.saved === undefined
         ? story.end === undefined && isWritten ? "nothing saved yet" : "nothing was saved"
         : `last checkpoint: ${Text.foreign(story.saved.name)}`
-      : `about ${Text.duration(remaining)} to go`
+      : `about ${Quantity.duration(remaining)} to go`
   )
 }
 

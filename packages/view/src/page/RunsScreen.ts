@@ -1,4 +1,5 @@
 /** The list of runs: one line per run, newest first unless the address requests another order. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import type { BrokenRun, RunLine } from "../story/Entry.ts"
 import { cell, type Child, empty, h, numberCell, sortableTable } from "./Dom.ts"
 import * as FilterFields from "./FilterFields.ts"
@@ -68,11 +69,11 @@ const row = (line: RunLine, shared: string, { now, route }: Data) =>
     ),
     cell(Verdict.badge(line.verdict)),
     cell(Sparkline.draw(line.curve, `${line.measure} of each iteration`)),
-    numberCell(Text.fixed(line.reward)),
+    numberCell(Quantity.fixed(line.reward)),
     numberCell(line.held?.text ?? "–"),
     numberCell(progress(line)),
-    numberCell(Text.count(line.tokens)),
-    numberCell(Text.dollars(line.dollars)),
+    numberCell(Quantity.count(line.tokens)),
+    numberCell(Quantity.dollars(line.dollars)),
     cell(Text.foreign(line.model)),
     h("td", { class: "number", title: Text.dateTime(line.at) }, Text.ago(line.at, now))
   )
@@ -118,8 +119,8 @@ const known = (values: ReadonlyArray<number | null>) => values.filter((value) =>
 const seedsRow = ({ lines, method }: Seeds): Child => {
   const [first] = lines
   if (first === undefined || lines.length < 2) return undefined
-  const rewards = spread(known(lines.map(({ reward }) => reward)), (value) => Text.fixed(value))
-  const scores = spread(known(lines.map(({ score }) => score)), Text.percent)
+  const rewards = spread(known(lines.map(({ reward }) => reward)), (value) => Quantity.fixed(value))
+  const scores = spread(known(lines.map(({ score }) => score)), Quantity.percent)
   return h(
     "tr",
     { key: method, class: "seeds" },
@@ -139,7 +140,11 @@ const filterBox = ({ route }: Data, shown: number, all: number): Child =>
     { class: "summary filters" },
     FilterFields.words("filter (/)", route.filter, (filter) => ({ ...route, filter })),
     link({ ...route, seeds: route.seeds === true ? undefined : true }, "group seeds", route.seeds === true),
-    h("span", { class: "facts", role: "status" }, shown === all ? Text.plural(all, "run") : `${shown} of ${all} runs`),
+    h(
+      "span",
+      { class: "facts", role: "status" },
+      shown === all ? Quantity.plural(all, "run") : `${shown} of ${all} runs`
+    ),
     comparing(route)
   )
 

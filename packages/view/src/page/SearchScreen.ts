@@ -1,4 +1,5 @@
 /** The hits of a text search in a run's transcripts. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import type { Hit } from "../story/Entry.ts"
 import * as Hits from "../story/Hits.ts"
 import { cell, type Child, empty, h, panel, table } from "./Dom.ts"
@@ -30,9 +31,9 @@ const state = ({ found: { end, hits }, route }: Data) => {
   if (route.text === undefined) {
     return "Prompts and answers are searched, and everything that environments logged."
   }
-  if (end === undefined) return `Searching … ${Text.plural(hits.length, "hit")} so far.`
-  const unread = end.reason === null ? "" : ` ${Text.plural(end.unread, "group")} cannot be read: ${end.reason}.`
-  const searched = `${Text.plural(hits.length, "hit")} in ${Text.plural(end.groups, "group")}.${unread}`
+  if (end === undefined) return `Searching … ${Quantity.plural(hits.length, "hit")} so far.`
+  const unread = end.reason === null ? "" : ` ${Quantity.plural(end.unread, "group")} cannot be read: ${end.reason}.`
+  const searched = `${Quantity.plural(hits.length, "hit")} in ${Quantity.plural(end.groups, "group")}.${unread}`
   if (!end.isCut) return searched
   return hits.length < Hits.most
     ? `${searched} There may be more: this page does not have the transcripts of all groups.`

@@ -1,4 +1,5 @@
 /** Shares of informative, all-good, all-bad and skipped groups. Each column shows one iteration, or several consecutive ones. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import {
   type Iteration,
   iterations,
@@ -51,7 +52,7 @@ export const total = (tally: Tally) => verdicts.reduce((sum, verdict) => sum + t
 
 const column = ({ first, last, tally }: Column, x: number, width: number, size: Series.Size, route: Route.Route) => {
   const [all, up] = [total(tally), upOf(size)]
-  const text = verdicts.map((verdict) => `${Text.percent(tally[verdict] / all)} ${names[verdict]}`).join(", ")
+  const text = verdicts.map((verdict) => `${Quantity.percent(tally[verdict] / all)} ${names[verdict]}`).join(", ")
   let top = 0
   const parts = verdicts.filter((verdict) => tally[verdict] > 0).map((verdict) => {
     const height = (tally[verdict] / all) * up

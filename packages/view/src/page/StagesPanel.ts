@@ -1,4 +1,5 @@
 /** The pipeline of a run: each stage with its training measure from the first iteration to the last. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import type { RunLine, Stage } from "../story/Entry.ts"
 import * as MethodName from "../story/MethodName.ts"
 import { type Child, h, panel } from "./Dom.ts"
@@ -11,7 +12,7 @@ const nameOf = (run: string) => Text.foreign(MethodName.ofRun(run))
 
 const curveOf = ({ curve, measure }: RunLine): ReadonlyArray<Child> => {
   const known = curve.filter((value) => value !== null)
-  const show = measure === "reward" ? Text.fixed : Text.short
+  const show = measure === "reward" ? Quantity.fixed : Text.short
   return [
     h(
       "p",

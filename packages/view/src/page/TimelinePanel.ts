@@ -1,4 +1,5 @@
 /** The run's timeline in lanes, and its bottleneck. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import * as Story from "@effect-rl/core/story/Story"
 import { useRef, useState } from "preact/hooks"
 import * as Timeline from "../story/Timeline.ts"
@@ -87,7 +88,7 @@ const rect = (name: Timeline.LaneName, at: number, x: (at: number) => number, ro
       height: lane - 10,
       onClick: () => go({ ...route, at: "iteration", iteration, evaluator })
     },
-    svg("title", {}, `${nameOf(name, drawn)}: ${Text.duration(milliseconds)}`)
+    svg("title", {}, `${nameOf(name, drawn)}: ${Quantity.duration(milliseconds)}`)
   )
 }
 
@@ -158,7 +159,7 @@ const axis = ({ size, timeline: { from, to }, whole }: Shown, y: number) => {
           y,
           "text-anchor": place > size.width - 30 ? "end" : "middle"
         },
-        Text.duration(since)
+        Quantity.duration(since)
       )
     ]
   }).flat()
@@ -197,7 +198,7 @@ const View = (shown: Shown) => {
     "figure",
     {},
     picture(
-      `When the run sampled, trained and evaluated, over ${Text.duration(timeline.to - timeline.from)}`,
+      `When the run sampled, trained and evaluated, over ${Quantity.duration(timeline.to - timeline.from)}`,
       size.width,
       bottom + lane,
       {
@@ -235,8 +236,10 @@ const View = (shown: Shown) => {
     h(
       "figcaption",
       {},
-      ...lanes.map((name) => h("span", { class: `key key-${name}` }, `${name} ${Text.percent(whole.shares[name])}`)),
-      h("span", {}, `of ${Text.duration(whole.to - whole.from)} in all, shared where stages overlap`),
+      ...lanes.map((name) =>
+        h("span", { class: `key key-${name}` }, `${name} ${Quantity.percent(whole.shares[name])}`)
+      ),
+      h("span", {}, `of ${Quantity.duration(whole.to - whole.from)} in all, shared where stages overlap`),
       h("span", {}, "drag to zoom")
     )
   )
@@ -246,9 +249,9 @@ const waitingText = ({ waiting }: Timeline.Timeline) =>
   waiting === undefined
     ? "This run did not record the time of environments and judges separately: it is part of sampling."
     : `While they are sampled, members wait for the policy ${
-      Text.percent(waiting.policy.share)
-    } of the time, for their environments ${Text.percent(waiting.environments.share)}, for their rewards ${
-      Text.percent(waiting.judges.share)
+      Quantity.percent(waiting.policy.share)
+    } of the time, for their environments ${Quantity.percent(waiting.environments.share)}, for their rewards ${
+      Quantity.percent(waiting.judges.share)
     }.`
 
 /**

@@ -1,4 +1,5 @@
 /** The exact tokens of a turn, coloured by log-probability, advantage or another value. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, h } from "./Dom.ts"
 import { type Colour, colours, type Route } from "./Route.ts"
@@ -84,7 +85,7 @@ const token = (turn: Entry.TurnView, at: number, shade: string, isSelected: bool
       class: `token ${shade}${turn.pieces?.[at]?.isSpecial === true ? " special" : ""}${departs ? " departs" : ""}`,
       "data-at": at,
       "aria-current": isSelected ? "true" : undefined,
-      title: `${turn.tokens[at]}, log-probability ${Text.fixed(turn.logprobs[at])}`
+      title: `${turn.tokens[at]}, log-probability ${Quantity.fixed(turn.logprobs[at])}`
     },
     label(turn, at)
   )
@@ -180,7 +181,7 @@ export const promptStrip = ({ prompt, promptPieces }: Entry.TurnView): Child => 
   return h(
     "details",
     {},
-    h("summary", {}, `Prompt, ${Text.plural(prompt.length, "token")}`),
+    h("summary", {}, `Prompt, ${Quantity.plural(prompt.length, "token")}`),
     TokenFlow.draw({
       length: prompt.length,
       text,

@@ -1,8 +1,8 @@
 /** A lane per member that shows when it sampled, ran in its environment and was graded. */
+import * as Quantity from "@effect-rl/core/report/Quantity"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, h, panel } from "./Dom.ts"
 import { svg } from "./Svg.ts"
-import * as Text from "./Text.ts"
 
 interface Span {
   readonly lane: number
@@ -23,7 +23,7 @@ const turnSpans = (member: Entry.MemberView, lane: number): ReadonlyArray<Span> 
       kind,
       from,
       to: from + milliseconds,
-      title: `turn ${turn}, ${names[kind]}: ${Text.duration(milliseconds)}`
+      title: `turn ${turn}, ${names[kind]}: ${Quantity.duration(milliseconds)}`
     })
     return [span("sampling", began, sampling), span("environment", began + sampling, environment)]
   })
@@ -34,7 +34,7 @@ const gradingSpan = ({ grading }: Entry.GroupView, lane: number): ReadonlyArray<
     kind: "grading",
     from: grading.began,
     to: grading.began + grading.milliseconds,
-    title: `rewards: ${Text.duration(grading.milliseconds)}`
+    title: `rewards: ${Quantity.duration(grading.milliseconds)}`
   }]
 
 /** The length of a lane in SVG units. */
@@ -58,7 +58,7 @@ const draw = (spans: ReadonlyArray<Span>, labels: ReadonlyArray<string>): Child 
   const to = Math.max(...spans.map(({ to }) => to))
   const x = (at: number) => ((at - from) / (to - from)) * length
   const label = `When members waited for the policy, their environments and their rewards, over ${
-    Text.duration(to - from)
+    Quantity.duration(to - from)
   }`
   return h(
     "figure",
@@ -74,7 +74,7 @@ const draw = (spans: ReadonlyArray<Span>, labels: ReadonlyArray<string>): Child 
       ...(["sampling", "environment", "grading"] as const).map((kind) =>
         h("span", { class: `key key-${kind}` }, names[kind])
       ),
-      h("span", {}, `${Text.duration(to - from)} in all`)
+      h("span", {}, `${Quantity.duration(to - from)} in all`)
     )
   )
 }

@@ -1,6 +1,7 @@
 /** The texts of a diagnosis. */
 import type * as Reading from "../../story/Reading.ts"
 import type * as Recorded from "../../story/Recorded.ts"
+import * as Quantity from "../Quantity.ts"
 import type * as Measure from "./Measure.ts"
 
 const digits = { share: 1, reward: 3, nats: 3 }
@@ -18,22 +19,13 @@ export const value = (value: number, unit: Reading.Unit): string => `${number(va
 export const change = ({ name, unit }: Measure.Measure, before: number, after: number): string =>
   before === after ? `${name} ${value(after, unit)}` : `${name} ${number(before, unit)} → ${value(after, unit)}`
 
-/** A number of iterations as text: `1 iteration`, `2 iterations`. */
-export const iterations = (count: number): string => `${count} iteration${count === 1 ? "" : "s"}`
-
-const duration = (milliseconds: number) => {
-  const seconds = Math.round(milliseconds / 1000)
-  if (seconds < 60) return `${seconds} s`
-  const minutes = Math.floor(seconds / 60)
-  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
-}
-
-const tokens = (count: number) =>
-  count < 1e4 ? String(count) : count < 1e6 ? `${Math.round(count / 1e3)} k` : `${(count / 1e6).toFixed(1)} M`
-
 /** The run's cost so far: `20 iterations, 1 min 17 s, 414 k tokens`. */
 export const cost = (done: number, milliseconds: number, count: number): string =>
-  [iterations(done), duration(milliseconds), ...(count === 0 ? [] : [`${tokens(count)} tokens`])].join(", ")
+  [
+    Quantity.plural(done, "iteration"),
+    Quantity.duration(milliseconds),
+    ...(count === 0 ? [] : [`${Quantity.count(count)} tokens`])
+  ].join(", ")
 
 const endOf = ({ isHeldOut, points }: Measure.Measure) =>
   [points[0].value, points.at(-1)?.value ?? NaN, isHeldOut] as const

@@ -20,7 +20,7 @@ import * as Branch from "../../env/Branch.ts"
 import * as Trajectory from "../../env/Trajectory.ts"
 import type * as EnvMetric from "../../records/EnvMetric.ts"
 import * as Score from "../../records/Score.ts"
-import type * as GroupResult from "../GroupResult.ts"
+import * as GroupResult from "../GroupResult.ts"
 import * as Base64Array from "./Base64Array.ts"
 import * as EarlierLogs from "./EarlierLogs.ts"
 import * as PromptDelta from "./PromptDelta.ts"
@@ -165,16 +165,7 @@ const Member = Schema.Struct({
 const FailureReport = Schema.Struct({
   member: Schema.Int,
   attempt: Schema.Int,
-  failure: Schema.Literals([
-    "AcquireFailed",
-    "StepFailed",
-    "GraderFailed",
-    "Ungraded",
-    "PolicyFailed",
-    "HookFailed",
-    "TimedOut",
-    "Died"
-  ]),
+  failure: GroupResult.FailureTag,
   message: Schema.String
 })
 
