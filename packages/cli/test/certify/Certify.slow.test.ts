@@ -24,20 +24,20 @@ const certify = (...args: ReadonlyArray<string>) =>
   Effect.provideService(CommandLine.run("certify", ...args), ConfigProvider.ConfigProvider, key)
 
 const failures = [
-  "adapters     adapters whose seeds differ in their last digits alone are other adapters",
-  "adapters     another seed makes another adapter",
-  "adapters     another rank makes another adapter",
-  "adapters     train_mlp, train_attn and train_unembed decide what is trained",
+  "adapters     adapters whose seeds differ only in their last digits differ",
+  "adapters     adapters with different seeds differ",
+  "adapters     adapters with different ranks differ",
+  "adapters     train_mlp, train_attn and train_unembed select the trained layers",
   "adapters     an adapter that trains nothing is refused",
-  "checkpoints  a model that is made from a state with its optimizer goes on as the one that saved it, and without it does not",
-  "checkpoints  prompts of every length are read with the weights of their sampler, whichever weights read them before",
-  "archive      a checkpoint is listed with its kind, its name, its time and its size",
-  "archive      a checkpoint is downloaded as a tar that is whole, with an adapter of its rank",
-  "archive      a download has the weights of its checkpoint, as often as it is asked for",
-  "archive      a download has the modules that were trained, and no others",
-  "archive      the size of a checkpoint is that of its files in bytes",
-  "archive      the storage of checkpoints is told with their number and their bytes",
-  "archive      weights for other programs have their files, with the size that is told, under a path of their own"
+  "checkpoints  a model created from a state with its optimizer continues like the original, and without the optimizer it does not",
+  "checkpoints  prompts of every length are scored with their sampler's weights, even if other weights scored them before",
+  "archive      the checkpoint list has each checkpoint's kind, name, time and size",
+  "archive      a checkpoint downloads as a complete tar with an adapter of its rank",
+  "archive      every download has the weights of its checkpoint",
+  "archive      a download has exactly the modules that were trained",
+  "archive      a checkpoint's listed size is the size of its files in bytes",
+  "archive      the storage report has the number of checkpoints and their size in bytes",
+  "archive      weights exported for other programs have their own path, and files of the reported total size"
 ]
 
 describe("effect-rl certify", () => {

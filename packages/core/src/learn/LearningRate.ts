@@ -61,6 +61,12 @@ export const linear = (options: Options): LearningRate => decayed("linear", opti
 export const cosine = (options: Options): LearningRate =>
   decayed("cosine", options, (share) => (1 + Math.cos(Math.PI * share)) / 2)
 
+/** The learning rate among the options of an update. */
+export interface RateOptions {
+  /** A constant rate or a schedule over the run's iterations; default: 1e-4. */
+  readonly learningRate?: number | LearningRate
+}
+
 /** Converts a number to a constant rate. */
 export const from = (rate: number | LearningRate): LearningRate => typeof rate === "number" ? constant(rate) : rate
 

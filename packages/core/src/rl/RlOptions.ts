@@ -122,9 +122,9 @@ export interface RolloutOptions<in E, HE, HR>
 export const defaultMaxTurns = 1000
 
 /** How the weights are updated. */
-export interface UpdateOptions<out CE, out CR> extends Schema.Codec.Encoded<typeof UpdateSettings> {
-  /** A constant rate or a schedule; default: 1e-4. */
-  readonly learningRate?: number | LearningRate.LearningRate
+export interface UpdateOptions<out CE, out CR>
+  extends LearningRate.RateOptions, Schema.Codec.Encoded<typeof UpdateSettings>
+{
   /** A loss of the backend, an expression, or an `Objective` if neither suffices; default: `Loss.importanceSampling`. */
   readonly loss?: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective.Objective<CE, CR>
   /** The credit rule; default: `Credit.groupRelative(Advantage.centered)`. */

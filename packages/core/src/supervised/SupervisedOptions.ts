@@ -11,9 +11,7 @@ import * as Setting from "../settings/Setting.ts"
 import type { SupervisedDataset } from "./SupervisedDataset.ts"
 
 /** How the weights are updated. */
-export interface UpdateOptions {
-  /** A constant rate or a schedule over the run's iterations; default 1e-4. */
-  readonly learningRate?: number | LearningRate.LearningRate
+export interface UpdateOptions extends LearningRate.RateOptions {
   readonly adam?: AdamParams.AdamSettings
 }
 

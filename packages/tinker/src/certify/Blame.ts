@@ -21,7 +21,7 @@ export const expectRefused = (reply: Reply) =>
     RawRequests,
     ({ result }) =>
       Effect.flatMap(result(reply), (found) =>
-        Check.expect(of(found) === "the client's", "a refusal that says it is the client's fault", shown(found)))
+        Check.expect(of(found) === "the client's", "a refusal with a client error", shown(found)))
   )
 
 /** Expects a successful result, and returns it. */

@@ -93,7 +93,7 @@ const samplers: ReadonlyArray<Mutant> = [
   },
   {
     fault: "ignores seeds",
-    foundBy: "seeds: the meaning of a seed is what the server says",
+    foundBy: "seeds: seeds behave as the server's capabilities say",
     backend: sampling((client) => ({
       sample: (request) => client.sample({ ...request, params: { maxTokens: request.params.maxTokens } })
     }))
@@ -119,7 +119,7 @@ const samplers: ReadonlyArray<Mutant> = [
   },
   {
     fault: "rounds log-probabilities to two decimals",
-    foundBy: "logprobs: they have the digits of float32",
+    foundBy: "logprobs: log-probabilities have float32 precision",
     backend: sequences(Array.map((one) => ({
       ...one,
       logprobs: one.logprobs.map((logprob) => Math.round(logprob * 100) / 100)
@@ -127,17 +127,18 @@ const samplers: ReadonlyArray<Mutant> = [
   },
   {
     fault: "draws at temperature 1, whatever is asked for but 0",
-    foundBy: "sampling: a temperature of 2 draws tokens by their probabilities to the power 0.5",
+    foundBy: "sampling: a temperature of 2 draws tokens in proportion to their probabilities to the power 0.5",
     backend: params(({ temperature = 1, ...others }) => ({ ...others, temperature: temperature === 0 ? 0 : 1 }))
   },
   {
     fault: "ignores top_p above a tenth",
-    foundBy: "sampling: top_p draws the fewest most likely tokens that reach it alone, in their proportions",
+    foundBy:
+      "sampling: top_p draws only the smallest set of most likely tokens that reaches it, in proportion to their probabilities",
     backend: params((given) => ({ ...given, topP: (given.topP ?? 1) > 0.1 ? 1 : 0.1 }))
   },
   {
     fault: "makes an adapter of another rank than was asked for",
-    foundBy: "archive: a run is listed with its rank and its checkpoints",
+    foundBy: "archive: the list of runs has each run's rank and checkpoints",
     backend: (port) => ({
       ...port,
       createLoraTrainingClient: (options) =>
@@ -162,7 +163,7 @@ const trainers: ReadonlyArray<Mutant> = [
   },
   {
     fault: "takes no optimizer step",
-    foundBy: "order: requests of a model that are sent at once run one after the other",
+    foundBy: "order: a model's concurrent requests run one after another",
     backend: training((client) => ({ optimStep: (adam) => client.optimStep({ ...adam, learningRate: 0 }) }))
   },
   {
@@ -193,7 +194,7 @@ const trainers: ReadonlyArray<Mutant> = [
   },
   {
     fault: "is out of service for models that it does not have",
-    foundBy: "errors: a base model that is not served is the client's fault",
+    foundBy: "errors: a base model that is not served is a client error",
     backend: (port) => ({
       ...port,
       createLoraTrainingClient: (options) =>
@@ -209,7 +210,7 @@ const trainers: ReadonlyArray<Mutant> = [
 const gradients: ReadonlyArray<Mutant> = [
   {
     fault: "computes every gradient twice",
-    foundBy: "gradients: a step of gradient descent lowers the loss by its length times the gradient's",
+    foundBy: "gradients: a small gradient descent step lowers the loss by its length times the gradient's norm",
     backend: training((client) => ({
       forwardBackward: (data, loss) =>
         Effect.andThen(client.forwardBackward(data, loss), client.forwardBackward(data, loss))
@@ -247,7 +248,7 @@ const gradients: ReadonlyArray<Mutant> = [
   },
   {
     fault: "steps by less where a batch has more data",
-    foundBy: "gradients: the gradients of the datums of a pass add up",
+    foundBy: "gradients: the gradient of a pass is the sum over its datums",
     backend: training((client) => ({
       forwardBackward: ([first, ...others], loss) =>
         Effect.flatMap(
@@ -258,7 +259,7 @@ const gradients: ReadonlyArray<Mutant> = [
   },
   {
     fault: "takes every weight for 1",
-    foundBy: "gradients: cross_entropy weighs each token by its weight",
+    foundBy: "gradients: cross_entropy multiplies each token's loss by its weight",
     backend: training((client) => ({
       forwardBackward: (data, loss) =>
         client.forwardBackward(
@@ -275,12 +276,12 @@ const gradients: ReadonlyArray<Mutant> = [
 const optimizers: ReadonlyArray<Mutant> = [
   {
     fault: "ignores beta1",
-    foundBy: "optimizer: beta1 decides how much a gradient counts in the step after its own",
+    foundBy: "optimizer: beta1 sets how much a gradient counts in the next step",
     backend: adam((given) => ({ ...given, beta1: 0.9 }))
   },
   {
     fault: "ignores weight_decay",
-    foundBy: "optimizer: weight_decay times the learning rate is the share of each weight that a step takes away",
+    foundBy: "optimizer: a step removes weight_decay times the learning rate of each weight",
     backend: adam((given) => ({ ...given, weightDecay: 0 }))
   }
 ]
@@ -289,12 +290,12 @@ const optimizers: ReadonlyArray<Mutant> = [
 export const long: ReadonlyArray<Mutant> = [
   {
     fault: "draws at a temperature that is a quarter too high",
-    foundBy: "sampling: tokens come as often as their log-probabilities say",
+    foundBy: "sampling: tokens are drawn as often as their log-probabilities say",
     backend: params(({ temperature = 1, ...others }) => ({ ...others, temperature: temperature * 1.25 }))
   },
   {
     fault: "draws one token more than top_k",
-    foundBy: "sampling: top_k draws the k most likely tokens alone, in their proportions",
+    foundBy: "sampling: top_k draws only the k most likely tokens, in proportion to their probabilities",
     backend: params((given) => given.topK === undefined || given.topK < 2 ? given : { ...given, topK: given.topK + 1 })
   },
   {
@@ -309,33 +310,32 @@ export const long: ReadonlyArray<Mutant> = [
   },
   {
     fault: "ignores beta2",
-    foundBy: "optimizer: beta2 decides how long a large gradient shortens steps",
+    foundBy: "optimizer: beta2 sets how long a large gradient shortens later steps",
     backend: adam((given) => ({ ...given, beta2: 0.95 }))
   },
   {
     fault: "has an eps of at least 1e-8",
-    foundBy: "optimizer: an eps of 1e-12 leaves small gradients their steps",
+    foundBy: "optimizer: an eps of 1e-12 does not shorten the steps of small gradients",
     backend: adam((given) => ({ ...given, eps: Math.max(given.eps ?? 0, 1e-8) }))
   },
   {
     fault: "ignores eps",
-    foundBy: "optimizer: eps is added to the root of the mean of squares",
+    foundBy: "optimizer: eps is added to the root of the mean squared gradient",
     backend: adam((given) => ({ ...given, eps: 1e-8 }))
   },
   {
     fault: "has other defaults than the API",
-    foundBy:
-      "optimizer: a step that names the learning rate alone has beta1 0.9 and beta2 0.95, without decay and clip",
+    foundBy: "optimizer: a step with only a learning rate uses beta1 0.9 and beta2 0.95, without decay or clipping",
     backend: adam((given) => given.beta2 === undefined || given.beta2 === 0.95 ? { ...given, beta2: 0.999 } : given)
   },
   {
     fault: "ignores grad_clip_norm",
-    foundBy: "optimizer: grad_clip_norm shortens every gradient to the same length",
+    foundBy: "optimizer: grad_clip_norm shortens longer gradients to that norm",
     backend: adam((given) => ({ ...given, gradClipNorm: 0 }))
   },
   {
     fault: "clips every gradient",
-    foundBy: "optimizer: a grad_clip_norm above the gradient's length leaves it alone",
+    foundBy: "optimizer: a grad_clip_norm above the gradient's norm changes nothing",
     backend: adam(({ gradClipNorm = 0, ...given }) => ({ ...given, gradClipNorm: gradClipNorm > 0 ? 0.01 : 0 }))
   }
 ]

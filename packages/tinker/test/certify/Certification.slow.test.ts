@@ -29,9 +29,9 @@ describe("a certificate", () => {
             Effect.sync(() => outcome === "passed" ? undefined : told.push(`${outcome}: ${theme}: ${check}: ${detail}`))
         )
         assert.deepStrictEqual(told.map((line) => line.split(": ").slice(0, 3).join(": ")), [
-          "absent: logprobs: prompt_alt_tokens_k draws tokens in the places of the prompt's as often as their log-probabilities say",
+          "absent: logprobs: prompt_alt_tokens_k draws alternative prompt tokens as often as their log-probabilities say",
           "absent: logprobs: without the capability they are Unsupported",
-          "absent: archive: a copy of weights into a project has a path, or is refused by name"
+          "absent: archive: a copy of weights into a project returns a path or a refusal that says projects are not supported"
         ])
         assert.lengthOf(certificate.results, checks.length)
         assert.isTrue(Certificate.isGood(certificate))

@@ -43,7 +43,8 @@ const steps = (
 const weights: ReadonlyArray<Mutant> = [
   {
     fault: "samples from the newest weights, whichever are asked for by name",
-    foundBy: "checkpoints: weights saved under several names are sampled from as they were, all of them at once",
+    foundBy:
+      "checkpoints: samplers of weights saved under several names keep their weights, also when used at the same time",
     backend: (tinker) => {
       let newest: string | undefined
       const changed = training((client) => ({
@@ -64,7 +65,7 @@ const weights: ReadonlyArray<Mutant> = [
   },
   {
     fault: "gives all snapshots of a model the weights of the first",
-    foundBy: "checkpoints: snapshots of one model that are alive at once each have their own weights",
+    foundBy: "checkpoints: simultaneous snapshots of one model each have their own weights",
     backend: training((client) => {
       let first: SamplingClient.SamplingClient | undefined
       return {
@@ -77,7 +78,7 @@ const weights: ReadonlyArray<Mutant> = [
   },
   {
     fault: "keeps snapshots by the number of steps before them",
-    foundBy: "checkpoints: what is saved after an older state was loaded has that state's weights",
+    foundBy: "checkpoints: a save after loading an older state has that state's weights",
     backend: training((client) => {
       const known = new Map<number, SamplingClient.SamplingClient>()
       const at = new Map<string, number>()
@@ -100,7 +101,7 @@ const weights: ReadonlyArray<Mutant> = [
   },
   {
     fault: "loads the newest state of a model, whichever is asked for",
-    foundBy: "checkpoints: each of several states has the weights and the optimizer of its time",
+    foundBy: "checkpoints: each of several states keeps its own weights and optimizer",
     backend: training((client) => {
       let newest: string | undefined
       return {
@@ -114,7 +115,8 @@ const weights: ReadonlyArray<Mutant> = [
   },
   {
     fault: "keeps the first weights of a name and says that it has replaced them",
-    foundBy: "checkpoints: weights saved under a name that is taken replace the first, or are refused and leave them",
+    foundBy:
+      "checkpoints: weights saved under an existing name replace the first ones, or are refused and leave them unchanged",
     backend: training((client) => {
       const known = new Map<string, Pending.Pending<TrainingClient.Checkpoint>>()
       return {
@@ -132,7 +134,7 @@ const weights: ReadonlyArray<Mutant> = [
   },
   {
     fault: "keeps one optimizer for all models",
-    foundBy: "training: gradients, means of gradients and snapshots of two models in turn do not mix",
+    foundBy: "training: the gradients, momentum and snapshots of two alternately trained models do not mix",
     backend: (tinker) => {
       let before: Client | undefined
       return training((client) => {
@@ -155,7 +157,7 @@ const weights: ReadonlyArray<Mutant> = [
 const places: ReadonlyArray<Mutant> = [
   {
     fault: "has room for four models, of which the fifth takes the place of the first",
-    foundBy: "training: six models that are alive at once each keep what they learned",
+    foundBy: "training: six simultaneous models each keep what they learned",
     backend: (tinker) => {
       const all: Array<Client> = []
       return training((client) => {
@@ -166,7 +168,7 @@ const places: ReadonlyArray<Mutant> = [
   },
   {
     fault: "does not tell capital letters in names",
-    foundBy: "checkpoints: names that differ in the case of a letter or after 100 letters are two names",
+    foundBy: "checkpoints: names that differ only in case or after 100 letters are separate",
     backend: training((client) => ({ saveState: (name, options) => client.saveState(name.toLowerCase(), options) }))
   }
 ]
@@ -174,17 +176,17 @@ const places: ReadonlyArray<Mutant> = [
 const optimizer: ReadonlyArray<Mutant> = [
   {
     fault: "loses steps with a learning rate below 1e-7",
-    foundBy: "optimizer: steps of a tiny learning rate have their length",
+    foundBy: "optimizer: steps with a tiny learning rate have the right length",
     backend: steps((adam) => adam.learningRate < 1e-7 ? { ...adam, learningRate: 0 } : adam)
   },
   {
     fault: "loses every eighth step",
-    foundBy: "optimizer: many short steps go as far as a few long ones",
+    foundBy: "optimizer: many short steps move the weights as far as a few long ones",
     backend: steps((adam, before) => before % 8 === 7 ? { ...adam, learningRate: 0 } : adam)
   },
   {
     fault: "takes a step without a pass on the pass before",
-    foundBy: "optimizer: a step without a pass before it has no gradient",
+    foundBy: "optimizer: a step without a pass uses a zero gradient",
     backend: training((client) => {
       let pass: Effect.Effect<unknown> = Effect.void
       let isFresh = false
@@ -206,7 +208,7 @@ const optimizer: ReadonlyArray<Mutant> = [
   },
   {
     fault: "forgets means of gradients when it saves",
-    foundBy: "optimizer: means of gradients stay, whatever is asked for between two steps",
+    foundBy: "optimizer: the optimizer's momentum survives all requests between two steps",
     backend: training((client) => ({
       saveState: (name, options) =>
         Effect.map(client.saveState(name, options), (pending) => ({
@@ -219,7 +221,7 @@ const optimizer: ReadonlyArray<Mutant> = [
   },
   {
     fault: "keeps the betas of a model's first step",
-    foundBy: "optimizer: beta1 decides how much a gradient counts in the step after its own",
+    foundBy: "optimizer: beta1 sets how much a gradient counts in the next step",
     backend: steps((adam, _, { beta1, beta2 }) => ({
       ...adam,
       ...(beta1 === undefined ? {} : { beta1 }),
@@ -228,13 +230,13 @@ const optimizer: ReadonlyArray<Mutant> = [
   },
   {
     fault: "does not decay weights by less than a tenth",
-    foundBy: "optimizer: weight_decay times the learning rate is the share of each weight that a step takes away",
+    foundBy: "optimizer: a step removes weight_decay times the learning rate of each weight",
     backend: Fault.adam((adam) => (adam.weightDecay ?? 0) < 0.1 ? { ...adam, weightDecay: 0 } : adam)
   },
   {
     fault: "reads the first datum's advantages for all of a pass",
     foundBy:
-      "gradients: each datum of a pass has its own log-probabilities and advantages, and passes of different losses add up",
+      "gradients: each datum of a pass uses its own log-probabilities and advantages, and passes with different losses add up",
     backend: Fault.data(<K extends Datum.Kind>(
       data: readonly [Datum.Datum<K>, ...ReadonlyArray<Datum.Datum<K>>]
     ) => {
@@ -247,42 +249,42 @@ const optimizer: ReadonlyArray<Mutant> = [
 const options: ReadonlyArray<Mutant> = [
   {
     fault: "draws from 50 tokens at most",
-    foundBy: "sampling: a top_k of 100 draws from 100 tokens, neither more nor fewer",
+    foundBy: "sampling: a top_k of 100 draws from exactly 100 tokens",
     backend: Fault.params((params) => ({ ...params, topK: Math.min(params.topK ?? 50, 50) }))
   },
   {
     fault: "ignores top_k where top_p is given",
-    foundBy: "sampling: top_k and top_p hold together, and at a temperature",
+    foundBy: "sampling: top_k and top_p apply together and with a temperature",
     backend: Fault.params((params) =>
       params.topP === undefined || params.topP === 1 ? params : Fault.without(params, "topK")
     )
   },
   {
     fault: "takes temperatures below 0.2 for 0",
-    foundBy: "sampling: a temperature of 0.1 still draws the second of two tokens that are almost equally likely",
+    foundBy: "sampling: a temperature of 0.1 still draws both of two almost equally likely tokens",
     backend: Fault.params((params) => (params.temperature ?? 1) < 0.2 ? { ...params, temperature: 0 } : params)
   },
   {
     fault: "copies samples beyond the thirtieth",
-    foundBy: "sampling: each of 160 samples of a request is a sample of its own",
+    foundBy: "sampling: the 160 samples of a request are drawn independently",
     backend: Fault.sequences((sequence, _, index, all) => all[index % 30] ?? sequence)
   },
   {
     fault: "ends samples after 100 tokens",
     foundBy:
-      "sampling: max_tokens of 600 gives 600 tokens and their log-probabilities, and stop tokens end samples late in them",
+      "sampling: max_tokens 600 gives 600 tokens with log-probabilities, and stop tokens also work late in a sample",
     backend: Fault.params((params) => ({ ...params, maxTokens: Math.min(params.maxTokens, 100) }))
   },
   {
     fault: "reads the first 16 stops alone",
-    foundBy: "sampling: the last of 40 stop tokens stops, and so does one that is the first token drawn",
+    foundBy: "sampling: the last of 40 stop tokens works, and so does a stop token that is drawn first",
     backend: Fault.params((params) =>
       params.stop === undefined ? params : { ...params, stop: params.stop.slice(0, 16) }
     )
   },
   {
     fault: "leaves out the token that completes a stop string",
-    foundBy: "sampling: the token that completes a stop string is part of the sample, and counts for its limit",
+    foundBy: "sampling: the token that completes a stop string is part of the sample and counts toward max_tokens",
     backend: Fault.sequences((sequence, { params: { stop } }) =>
       sequence.stopReason === "stop" && typeof stop?.[0] === "string"
         ? { ...sequence, tokens: sequence.tokens.slice(0, -1), logprobs: sequence.logprobs.slice(0, -1) }
@@ -291,7 +293,7 @@ const options: ReadonlyArray<Mutant> = [
   },
   {
     fault: "draws requests that run at once with the stops of the first",
-    foundBy: "sampling: requests that run at once keep their own prompts, limits, stops and temperatures",
+    foundBy: "sampling: concurrent requests keep their own prompts, limits, stops and temperatures",
     backend: (tinker) => {
       let running: Sampling.SamplingParams | undefined
       let count = 0
@@ -310,7 +312,7 @@ const options: ReadonlyArray<Mutant> = [
   {
     fault: "gives greedy tokens a log-probability of 0",
     foundBy:
-      "logprobs: those of samples are the model's own at every temperature, top_k and top_p, with those of the prompt beside them",
+      "logprobs: sample log-probabilities are the model's own at every temperature, top_k and top_p, also beside prompt_logprobs",
     backend: Fault.sequences((sequence, { params: { temperature } }) =>
       temperature === 0 ? { ...sequence, logprobs: sequence.logprobs.map(() => 0) } : sequence
     )
@@ -318,7 +320,7 @@ const options: ReadonlyArray<Mutant> = [
   {
     fault: "gives 10 candidates at most",
     foundBy:
-      "logprobs: one candidate of a prompt token is the likeliest, and as many as the server has are all in their order",
+      "logprobs: a single candidate of a prompt token is the most likely one, and longer lists are in descending order",
     backend: Fault.asking((request) => ({
       ...request,
       ...(request.topkPromptLogprobs === undefined
@@ -328,8 +330,7 @@ const options: ReadonlyArray<Mutant> = [
   },
   {
     fault: "reads the last two digits of a seed",
-    foundBy:
-      "seeds: every seed has samples of its own, which are the same for another sampler, and other ones at other temperatures",
+    foundBy: "seeds: every seed has its own samples: equal for another sampler, different at other temperatures",
     backend: Fault.params((params) => params.seed === undefined ? params : { ...params, seed: params.seed % 100 })
   }
 ]
@@ -354,7 +355,7 @@ const withoutImages = (prompt: unknown) =>
 const service: ReadonlyArray<Mutant> = [
   {
     fault: "knows sampling sessions by their numbers alone",
-    foundBy: "sessions: two sessions with the same numbers are two sessions, and the end of one leaves the other",
+    foundBy: "sessions: sessions that use the same numbers are separate, and the end of one does not affect the other",
     rawWire: (client) => {
       let first: unknown
       return Wire.answered("/create_sampling_session", ({ body, status }) => {
@@ -370,7 +371,7 @@ const service: ReadonlyArray<Mutant> = [
   },
   {
     fault: "drops images from prompts",
-    foundBy: "limits: an image in a prompt is read, or refused",
+    foundBy: "limits: an image in a prompt is used or refused",
     rawWire: Wire.received("/asample", (body) => ({ ...body, prompt: withoutImages(body["prompt"]) }))
   },
   {
@@ -383,7 +384,7 @@ const service: ReadonlyArray<Mutant> = [
   },
   {
     fault: "lists runs from the first, whatever the offset",
-    foundBy: "archive: a run names its newest state and its newest weights, and its lists have pages of their own",
+    foundBy: "archive: a run names its newest state and its newest sampler weights, and its checkpoint list is paged",
     wire: (client) =>
       HttpClient.mapRequest(
         client,
@@ -393,7 +394,7 @@ const service: ReadonlyArray<Mutant> = [
   },
   {
     fault: "deletes checkpoints that are not there",
-    foundBy: "archive: a checkpoint that is not there cannot be deleted, published or given another lifetime",
+    foundBy: "archive: a missing checkpoint cannot be deleted, published or given a lifetime",
     wire: Wire.swallowed("DELETE", "certify-not-there", 204)
   }
 ]
@@ -405,7 +406,7 @@ export const all: ReadonlyArray<Mutant> = [...weights, ...places, ...optimizer, 
 export const long: ReadonlyArray<Mutant> = [
   {
     fault: "says that it gives a checkpoint another lifetime",
-    foundBy: "checkpoints: a checkpoint whose time is over is gone, however it was set, and no other",
+    foundBy: "checkpoints: an expired checkpoint is deleted, however its lifetime was set, and no other checkpoint is",
     wire: Wire.swallowed("PUT", "/ttl", 204)
   }
 ]
@@ -420,14 +421,15 @@ const lastChunk = ({ chunks }: ModelInput.ModelInput): ModelInput.ModelInput => 
 export const engine: ReadonlyArray<Pick<Mutant, "fault" | "foundBy" | "backend">> = [
   {
     fault: "samples after the last chunk of a prompt alone",
-    foundBy: "logprobs: a prompt in chunks is the whole prompt, one token is a prompt, and token 0 is a token",
+    foundBy:
+      "logprobs: a prompt in chunks equals the whole prompt, a single token is a valid prompt, and token 0 is read like others",
     backend: Fault.asking((request) =>
       request.promptLogprobs === true ? request : { ...request, prompt: lastChunk(request.prompt) }
     )
   },
   {
     fault: "makes adapters of rank 16 at most",
-    foundBy: "adapters: another rank makes another adapter",
+    foundBy: "adapters: adapters with different ranks differ",
     backend: (tinker) => ({
       ...tinker,
       createLoraTrainingClient: (lora) =>
@@ -436,7 +438,7 @@ export const engine: ReadonlyArray<Pick<Mutant, "fault" | "foundBy" | "backend">
   },
   {
     fault: "takes train_mlp for train_attn",
-    foundBy: "archive: a download has the modules that were trained, and no others",
+    foundBy: "archive: a download has exactly the modules that were trained",
     backend: (tinker) => ({
       ...tinker,
       createLoraTrainingClient: ({ trainAttn = true, trainMlp = true, ...lora }) =>
@@ -445,7 +447,7 @@ export const engine: ReadonlyArray<Pick<Mutant, "fault" | "foundBy" | "backend">
   },
   {
     fault: "saves the first weights of each model alone",
-    foundBy: "archive: a download has the weights of its checkpoint, as often as it is asked for",
+    foundBy: "archive: every download has the weights of its checkpoint",
     backend: training((client) => {
       let first: Pending.Pending<TrainingClient.Checkpoint> | undefined
       return {
@@ -459,24 +461,23 @@ export const engine: ReadonlyArray<Pick<Mutant, "fault" | "foundBy" | "backend">
   {
     fault: "takes stop strings for no stops at all",
     foundBy:
-      "sampling: the model's end of sequence ends a sample without stops and with stop strings, and not one with an empty list",
+      "sampling: the end-of-sequence token ends a sample without stops or with stop strings, but not one with an empty stop list",
     backend: Fault.params((params) => typeof params.stop?.[0] === "string" ? { ...params, stop: [] } : params)
   },
   {
     fault: "ends samples with an empty list of stops as those without one",
     foundBy:
-      "sampling: the model's end of sequence ends a sample without stops and with stop strings, and not one with an empty list",
+      "sampling: the end-of-sequence token ends a sample without stops or with stop strings, but not one with an empty stop list",
     backend: Fault.params((params) => params.stop?.length === 0 ? Fault.without(params, "stop") : params)
   },
   {
     fault: "clips no gradient to more than 100",
-    foundBy:
-      "optimizer: grad_norm is the length of the gradient before the clip, and a clip to half of it halves the step",
+    foundBy: "optimizer: grad_norm is the gradient's norm before clipping, and clipping to half of it halves the step",
     backend: Fault.adam((adam) => ({ ...adam, gradClipNorm: Math.min(adam.gradClipNorm ?? 0, 100) }))
   },
   {
     fault: "scores one target in each place",
-    foundBy: "logprobs: two targets in a place are scored apart, and −1 asks for nothing",
+    foundBy: "logprobs: two targets at a position are scored separately, and −1 means no target",
     backend: Fault.asking((request) => {
       const { targetPromptLogprobs: targets } = request
       if (targets === undefined || targets.candidates === 1) return request

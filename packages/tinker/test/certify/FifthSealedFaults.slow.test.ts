@@ -4,12 +4,12 @@ import * as FifthSealedFaults from "./FifthSealedFaults.ts"
 import * as FoundLater from "./FoundLater.ts"
 
 const foundBy: Readonly<Record<string, string>> = {
-  namesMadePlain: "a name with unusual characters is refused, or is that of its checkpoint to the letter",
+  namesMadePlain: "a checkpoint name with unusual characters is kept exactly or refused",
   softTargetsNormalised:
-    "soft targets by chance have the value and the gradient of their candidates one by one, whatever their weights add up to",
-  deletionEndsSamplers: "a sampler goes on as before when the checkpoint that it was made from is deleted or replaced",
-  emptyRunsHidden: "a run is in the list of runs from its beginning, before it has a checkpoint",
-  tagsChange: "every part of a download is that part of the whole, to the byte"
+    "random soft targets have the summed value and gradient of their candidates, whatever their weights sum to",
+  deletionEndsSamplers: "a sampler is unaffected if its checkpoint is deleted or replaced",
+  emptyRunsHidden: "a new run is listed before it has a checkpoint",
+  tagsChange: "every range of a download equals the same bytes of the whole file"
 }
 
 describe("the fifth sealed faults", () => {

@@ -5,14 +5,11 @@ import * as FourthSealedFaults from "./FourthSealedFaults.ts"
 
 const foundBy: Readonly<Record<string, string>> = {
   coldTemperaturesRaised: "temperatures from 0.02 to 8 draw tokens by their probabilities",
-  customLossByName:
-    "a loss of the client's own has its value and its gradient, whichever losses of its name came before it",
-  loraSeedZeroRandom:
-    "an adapter of the same seed is the same adapter, whatever the seed, in this session and in another",
-  deleteByPrefix:
-    "what is done to a checkpoint leaves every other one of its run and of other runs as it was, however it is named",
-  deltasTrimmed: "chat completions: a stream has every space and sign of the whole answer, at its ends too",
-  rangeOneShort: "every part of a download is that part of the whole, to the byte"
+  customLossByName: "a custom loss has its own value and gradient, even if earlier losses had the same name",
+  loraSeedZeroRandom: "the same seed gives the same adapter, in the same session and in another one",
+  deleteByPrefix: "an operation on a checkpoint changes no other checkpoint of any run, however similar the names",
+  deltasTrimmed: "chat completions: a stream has every character of the whole answer, including whitespace at its ends",
+  rangeOneShort: "every range of a download equals the same bytes of the whole file"
 }
 
 describe("the fourth sealed faults", () => {

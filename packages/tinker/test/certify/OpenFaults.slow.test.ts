@@ -6,14 +6,15 @@ import * as OpenFaults from "./OpenFaults.ts"
 /** One fault for each part of the API, with the check that finds it. */
 const kinds: Readonly<Record<string, string>> = {
   stopMissedAtStart:
-    "a stop string ends a sample where its text is complete, in whatever case, length and characters, and nowhere else",
-  laterChunksDropped: "a prompt in chunks is the whole prompt, one token is a prompt, and token 0 is a token",
-  epsRaised: "an eps of 1e-12 leaves small gradients their steps",
-  savesOutOfOrder: "what is saved between steps that are on their way has the weights of its place among them",
-  metadataKeysLowercased: "a run and its checkpoints are listed with the metadata that their client gave",
-  failuresNotListed: "requests that are told together are told once, finished and failed, each to its own sampler",
-  streamIgnoresN: "chat completions: a streamed answer is the whole one, with its end and its usage",
-  toolsNotCounted: "count_tokens counts the tokens of the prompt that messages have"
+    "a stop string ends a sample exactly at the token that completes it, whatever its length and characters",
+  laterChunksDropped:
+    "a prompt in chunks equals the whole prompt, a single token is a valid prompt, and token 0 is read like others",
+  epsRaised: "an eps of 1e-12 does not shorten the steps of small gradients",
+  savesOutOfOrder: "a save submitted between unfinished steps has the weights at its place in the order",
+  metadataKeysLowercased: "a run and its checkpoints are listed with their client's metadata",
+  failuresNotListed: "retrieve_futures reports each finished or failed request once, and only to its own sampler",
+  streamIgnoresN: "chat completions: a streamed answer equals the whole answer, including its finish reason and usage",
+  toolsNotCounted: "count_tokens equals the number of prompt tokens that messages report"
 }
 
 describe("the open faults", () => {

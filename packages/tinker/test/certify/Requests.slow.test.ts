@@ -46,15 +46,15 @@ const problems = (
 }
 
 /** The check that sends an invalid request on purpose. */
-const wrongOnPurpose = "a request without a field that it needs is the client's fault"
+const wrongOnPurpose = "a request without a required field is a client error"
 
 /** Themes whose checks write requests themselves. */
 const themes = ["service", "sessions", "models", "order", "repeats", "futures", "errors", "limits", "archive"]
 
 const own = [
-  "a state is not replaced by another of its name without overwrite",
+  "a state is not replaced by another with its name unless overwrite is set",
   "elementwise_loss of ppo is its formula for each token",
-  "a stop string needs no list"
+  "a single stop string is accepted without a list"
 ]
 
 describe("the requests of a certificate", () => {

@@ -48,32 +48,32 @@ const filled = (tensor: Json): Json => {
 const service: ReadonlyArray<Mutant> = [
   {
     fault: "calls itself ill while it answers",
-    foundBy: "service: a server that answers says that it is well",
+    foundBy: "service: a running server reports that it is healthy",
     wire: Wire.answered("/healthz", always(503))
   },
   {
     fault: "takes every route for one that it serves",
-    foundBy: "service: a route that is not served is a 404",
+    foundBy: "service: an unknown route is a 404",
     wire: Wire.answered("/no-such-route", always(200))
   },
   {
     fault: "crashes over a body that is not JSON",
-    foundBy: "service: a body that is not JSON is the client's fault",
+    foundBy: "service: a body that is not JSON is a client error",
     wire: Wire.answered("/create_session", ({ body, status }) => ({ body, status: status === 200 ? 200 : 500 }))
   },
   {
     fault: "keeps any session alive that is named",
-    foundBy: "sessions: a heartbeat of a session that is not there is the client's fault",
+    foundBy: "sessions: a heartbeat of an unknown session is a client error",
     wire: Wire.answered("/session_heartbeat", always(200))
   },
   {
     fault: "does not read idempotency keys",
-    foundBy: "sessions: the same idempotency key gives the same session",
+    foundBy: "sessions: requests with the same idempotency key return the same session",
     wire: Wire.otherHeader("x-idempotency-key")
   },
   {
     fault: "keeps the models of finished sessions",
-    foundBy: "sessions: a finished session takes its models with it",
+    foundBy: "sessions: the end of a session ends its models",
     wire: Wire.swallowed("POST", "/finish", 200)
   }
 ]
@@ -81,27 +81,27 @@ const service: ReadonlyArray<Mutant> = [
 const repeats: ReadonlyArray<Mutant> = [
   {
     fault: "takes a step again that is sent again",
-    foundBy: "repeats: an optimizer step that is sent again is taken once",
+    foundBy: "repeats: a repeated optimizer step is taken once",
     wire: Wire.received("/optim_step", (body, before) => before === 0 ? body : unnumbered(body))
   },
   {
     fault: "computes a pass again that is sent again",
-    foundBy: "repeats: a pass that is sent again has the result of the first",
+    foundBy: "repeats: a repeated pass returns the result of the first",
     wire: Wire.received("/forward_backward", (body, before) => before === 0 ? body : unnumbered(body))
   },
   {
     fault: "samples anew for a request that is sent again",
-    foundBy: "repeats: a request to sample that is sent again has the samples of the first",
+    foundBy: "repeats: a repeated sampling request returns the samples of the first",
     wire: Wire.received("/asample", unnumbered)
   },
   {
     fault: "makes a second model for a request that is sent again",
-    foundBy: "repeats: a model that is asked for again is the same model",
+    foundBy: "repeats: a repeated request for a model returns the same model",
     wire: Wire.received("/create_model", (body, before) => ({ ...body, model_seq_id: 1000 * before }))
   },
   {
     fault: "gives a new request the result of an older one of its number",
-    foundBy: "repeats: a number that was used for another request is the client's fault",
+    foundBy: "repeats: reusing a number for a different request is a client error",
     wire: Wire.answered(
       "/optim_step",
       ({ body, status }) => status === 409 ? { status: 200, body: {} } : { status, body }
@@ -109,27 +109,27 @@ const repeats: ReadonlyArray<Mutant> = [
   },
   {
     fault: "runs requests in the order of their arrival",
-    foundBy: "order: requests of a model run by their numbers, whichever arrives first",
+    foundBy: "order: a model's requests run in the order of their numbers, not of arrival",
     wire: (client) => Wire.received("/forward", unnumbered)(Wire.received("/optim_step", unnumbered)(client))
   },
   {
     fault: "forgets a result that was asked for",
-    foundBy: "futures: a result can be asked for again",
+    foundBy: "futures: a result can be requested again",
     wire: Wire.answered("/retrieve_future", (answer, _, before) => before === 0 ? answer : { status: 404, body: {} })
   },
   {
     fault: "blames itself for requests that never were",
-    foundBy: "futures: the result of a request that never was is the client's fault",
+    foundBy: "futures: asking for the result of an unknown request is a client error",
     wire: Wire.answered("/retrieve_future", ({ body, status }) => ({ body, status: status === 404 ? 503 : status }))
   },
   {
     fault: "cannot be told to cancel, and does not say so",
-    foundBy: "futures: a request that is cancelled comes to an end",
+    foundBy: "futures: a cancelled request ends",
     wire: Wire.swallowed("POST", "/cancel_future", 500)
   },
   {
     fault: "loses one of the finished requests that it tells together",
-    foundBy: "futures: the finished requests of a sampler are told together",
+    foundBy: "futures: retrieve_futures reports all finished requests of a sampler",
     wire: Wire.answered("/retrieve_futures", ({ body, status }) => ({
       status,
       body: { ...body, completions: list(body["completions"]).slice(1) }
@@ -140,7 +140,7 @@ const repeats: ReadonlyArray<Mutant> = [
 const errors: ReadonlyArray<Mutant> = [
   {
     fault: "calls mistakes of the client its own",
-    foundBy: "errors: a loss that the server does not have is the client's fault",
+    foundBy: "errors: a loss that the server does not have is a client error",
     wire: Wire.answered("/retrieve_future", ({ body, status }) => ({ status, body: { ...body, category: "server" } }))
   },
   {
@@ -150,17 +150,17 @@ const errors: ReadonlyArray<Mutant> = [
   },
   {
     fault: "samples from its first model where the sampling session is unknown",
-    foundBy: "errors: an unknown sampling session is the client's fault",
+    foundBy: "errors: an unknown sampling session is a client error",
     wire: Wire.answered("/asample", always(200))
   },
   {
     fault: "fills missing weights with zeros",
-    foundBy: "errors: a tensor that does not fill its shape is the client's fault",
+    foundBy: "errors: a tensor that does not fill its shape is a client error",
     wire: Wire.received("/forward_backward", (body) => withTensor(body, "weights", filled))
   },
   {
     fault: "crashes over a request without its fields",
-    foundBy: "errors: a request without a field that it needs is the client's fault",
+    foundBy: "errors: a request without a required field is a client error",
     wire: Wire.answered("/create_model", ({ body, status }) => ({ body, status: status === 422 ? 500 : status }))
   }
 ]
@@ -205,7 +205,7 @@ const limits: ReadonlyArray<Mutant> = [
   },
   {
     fault: "keeps checkpoints that are deleted",
-    foundBy: "archive: a checkpoint that is deleted is gone",
+    foundBy: "archive: a deleted checkpoint is no longer listed",
     wire: Wire.swallowed("DELETE", "/checkpoints/", 204)
   }
 ]
@@ -234,7 +234,7 @@ const withModelData = (body: Json, data: Json): Json => {
 const effects: ReadonlyArray<Mutant> = [
   {
     fault: "ignores stop strings",
-    foundBy: "sampling: a stop string ends a sample at the token that completes it, alone or as one of several",
+    foundBy: "sampling: a stop string ends a sample at the token that completes it, alone or in a list",
     wire: withParams(({ stop, ...params }) => isText(stop) ? params : { ...params, stop })
   },
   {
@@ -244,7 +244,7 @@ const effects: ReadonlyArray<Mutant> = [
   },
   {
     fault: "states twice the context that it has",
-    foundBy: "limits: a prompt and max_tokens that fill the stated context are answered",
+    foundBy: "limits: a prompt and max_tokens that exactly fill the stated context are accepted",
     wire: Wire.answered("/get_server_capabilities", ({ body, status }) => ({
       status,
       body: {
@@ -258,12 +258,12 @@ const effects: ReadonlyArray<Mutant> = [
   },
   {
     fault: "keeps every checkpoint for ever",
-    foundBy: "checkpoints: ttl_seconds says when a checkpoint expires, and a checkpoint without it stays",
+    foundBy: "checkpoints: ttl_seconds sets when a checkpoint expires, and a checkpoint without it never expires",
     wire: Wire.received("/save_weights", (body) => Record.remove(body, "ttl_seconds"))
   },
   {
     fault: "replaces a state by another of its name without being asked to",
-    foundBy: "checkpoints: a state is not replaced by another of its name without overwrite",
+    foundBy: "checkpoints: a state is not replaced by another with its name unless overwrite is set",
     wire: Wire.received("/save_weights", (body) => "overwrite" in body ? { ...body, overwrite: true } : body)
   },
   {
@@ -276,7 +276,7 @@ const effects: ReadonlyArray<Mutant> = [
   },
   {
     fault: "names another model's tokenizer",
-    foundBy: "models: the tokenizer of a model in training is that of its samplers",
+    foundBy: "models: a model in training and its samplers have the same tokenizer",
     wire: Wire.answered("/get_info", ({ body, status }) => ({
       status,
       body: withModelData(body, { tokenizer_id: "openai-community/gpt2" })
@@ -284,7 +284,7 @@ const effects: ReadonlyArray<Mutant> = [
   },
   {
     fault: "names every sample alike",
-    foundBy: "futures: the promise of samples names each of them, and no two alike",
+    foundBy: "futures: the promise of a sampling request has a different id for each sample",
     wire: Wire.answered("/asample", ({ body, status }) => ({
       status,
       body: { ...body, sample_sequence_ids: list(body["sample_sequence_ids"]).map(() => "sample") }
@@ -295,12 +295,12 @@ const effects: ReadonlyArray<Mutant> = [
 export const long: ReadonlyArray<Mutant> = [
   {
     fault: "does not replace a state although it is asked to",
-    foundBy: "checkpoints: a state is replaced by another of its name with overwrite",
+    foundBy: "checkpoints: a state is replaced by another with its name if overwrite is set",
     wire: Wire.received("/save_weights", (body) => "overwrite" in body ? { ...body, overwrite: false } : body)
   },
   {
     fault: "reads numbers of requests as floats",
-    foundBy: "repeats: numbers of 64 bits that differ by one are two requests",
+    foundBy: "repeats: 64-bit numbers that differ by one are separate requests",
     wire: Wire.received("/asample", (body) => body)
   }
 ]

@@ -58,7 +58,7 @@ const matters = (
       for (const [other, expected] of seen) {
         yield* Check.expect(
           Check.distance(found, expected) > 2 * noise + 0.01 * Visible.visible,
-          `a step ${what} to have another effect than one ${other}`,
+          `a step ${what} to have a different effect from one ${other}`,
           "the same effect"
         )
       }
@@ -68,8 +68,8 @@ const matters = (
 })
 
 export const seeds = matters(
-  "another seed makes another adapter",
-  "Runs of several seeds that are all the same run say nothing about chance.",
+  "adapters with different seeds differ",
+  "Runs with several seeds would all be the same run, so their spread would say nothing about chance.",
   { seed: 1 },
   [["of seed 0", { seed: 0 }], ["of seed 2", { seed: 2 }], ["of seed 257", { seed: 257 }], ["of seed 1001", {
     seed: 1001
@@ -81,8 +81,8 @@ const everySeed = [0, 1, 255, 256, 65_536, 2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 5
 
 export const sameSeeds: Check.Check = {
   theme: "adapters",
-  name: "an adapter of the same seed is the same adapter, whatever the seed, in this session and in another",
-  why: "A run of seed 0, the first of every sweep, could not be repeated.",
+  name: "the same seed gives the same adapter, in the same session and in another one",
+  why: "A run with seed 0, often the first of a sweep, could not be repeated.",
   run: Effect.gen(function*() {
     const { model: base_model, post, session } = yield* RawRequests
     const [here, there] = [yield* session, yield* session]
@@ -107,15 +107,15 @@ export const sameSeeds: Check.Check = {
 }
 
 export const ranks = matters(
-  "another rank makes another adapter",
-  "A rank that is ignored gives every run the same capacity, whatever it asks for.",
+  "adapters with different ranks differ",
+  "If the rank is ignored, every run gets the same capacity.",
   { loraRank: 8 },
   [1, 2, 16, 32].map((loraRank) => [`of rank ${loraRank}`, { loraRank }])
 )
 
 export const modules = matters(
-  "train_mlp, train_attn and train_unembed decide what is trained",
-  "A part of the model that is trained although it was left out changes what other programs merge and load.",
+  "train_mlp, train_attn and train_unembed select the trained layers",
+  "If excluded layers are trained too, other programs merge and load the wrong weights.",
   {},
   [
     ["without train_mlp", { trainMlp: false }],
@@ -127,7 +127,7 @@ export const modules = matters(
 export const noModules: Check.Check = {
   theme: "adapters",
   name: "an adapter that trains nothing is refused",
-  why: "It is a mistake of the client, and a run that learns nothing is the way to find out.",
+  why: "The request is a mistake, and otherwise the client notices only that the run learns nothing.",
   run: Effect.gen(function*() {
     const { model: base_model, post, session } = yield* RawRequests
     const { id: session_id } = yield* session
@@ -140,8 +140,8 @@ export const noModules: Check.Check = {
 
 export const described: Check.Check = {
   theme: "adapters",
-  name: "weights_info says what an adapter was made of",
-  why: "A run that goes on elsewhere makes its model from this description.",
+  name: "weights_info returns an adapter's base model, rank and trained layers",
+  why: "A run that continues elsewhere creates its model from this description.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
@@ -160,7 +160,7 @@ export const described: Check.Check = {
     yield* Check.expect(info.loraRank === 4, "a model of rank 4 from the state", info.loraRank)
     const trains = [found.trainMlp, found.trainAttn, found.trainUnembed]
     if (trains.every((flag) => flag === undefined || flag === null)) {
-      return "it does not say which parts are trained"
+      return "weights_info does not say which layers are trained"
     }
     yield* Check.expect(
       trains.join() === "true,false,true",
@@ -172,8 +172,8 @@ export const described: Check.Check = {
 
 export const info: Check.Check = {
   theme: "adapters",
-  name: "get_info says which model an adapter belongs to, and its rank",
-  why: "Clients choose the tokenizer and the learning rate by it.",
+  name: "get_info returns an adapter's base model and rank",
+  why: "Clients choose the tokenizer and the learning rate from this answer.",
   run: Effect.gen(function*() {
     const { model: base_model, post, result, session } = yield* RawRequests
     const { id } = yield* session

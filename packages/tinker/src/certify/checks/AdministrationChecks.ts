@@ -22,14 +22,14 @@ const save = (model: NumberedModel.NumberedModel, path: string) =>
 
 export const storage: Check.Check = {
   theme: "archive",
-  name: "the storage of checkpoints is told with their number and their bytes",
-  why: "Storage is paid for by these numbers.",
+  name: "the storage report has the number of checkpoints and their size in bytes",
+  why: "Storage is billed by these numbers.",
   run: Effect.gen(function*() {
     const { get } = yield* RawRequests
     const rest = yield* RestClient
     const told = Effect.gen(function*() {
       const reply = yield* get("/billing/usage/checkpoints/current")
-      if (isAbsent(reply)) return yield* Check.absent("the server does not tell the storage of checkpoints")
+      if (isAbsent(reply)) return yield* Check.absent("the server does not report the storage of checkpoints")
       const rows = listAt(reply.body, "data")
       const sum = (field: string) => rows.reduce((total: number, row) => total + numberAt(row, field), 0)
       return { count: sum("checkpoint_count"), bytes: sum("size_bytes"), gigabytes: sum("size_gigabytes") }
@@ -48,20 +48,20 @@ export const storage: Check.Check = {
       `a checkpoint of ${size} bytes more than ${JSON.stringify(before)}`,
       JSON.stringify(after)
     )
-    yield* Check.expect(after.count !== before.count, "another number of checkpoints", after.count)
+    yield* Check.expect(after.count !== before.count, "a different number of checkpoints", after.count)
     const factor = after.bytes / after.gigabytes
     yield* Check.expect(factor > 0.9e9 && factor < 1.1e9, "gigabytes of 2³⁰ or 10⁹ bytes", factor)
     yield* rest.deleteCheckpoint(path)
     const left = yield* told
-    yield* Check.expect(left.count !== after.count, "a checkpoint less once it is deleted", left.count)
+    yield* Check.expect(left.count !== after.count, "one checkpoint fewer after the deletion", left.count)
     yield* rest.deleteCheckpoint(kept)
   })
 }
 
 export const audit: Check.Check = {
   theme: "archive",
-  name: "what is published, given a lifetime and deleted is in the audit log, newest acts included",
-  why: "Who has shared or erased weights is found out there, or nowhere.",
+  name: "the audit log has every publication, change of lifetime and deletion, including the latest",
+  why: "Only the audit log shows who shared or deleted weights.",
   run: Effect.gen(function*() {
     const { get } = yield* RawRequests
     const rest = yield* RestClient
@@ -92,8 +92,8 @@ export const audit: Check.Check = {
 
 export const external: Check.Check = {
   theme: "archive",
-  name: "weights for other programs have their files, with the size that is told, under a path of their own",
-  why: "Weights leave the service this way; files that are missing or cut load as random numbers, or not at all.",
+  name: "weights exported for other programs have their own path, and files of the reported total size",
+  why: "Users export weights this way. Missing or truncated files load as random numbers or not at all.",
   run: Effect.gen(function*() {
     const rest = yield* RestClient
     const model = yield* NumberedModel.make
@@ -103,11 +103,11 @@ export const external: Check.Check = {
       type: "save_weights_external"
     })
     if (isAbsent(promise) || promise.status === 400) {
-      return yield* Check.absent("weights are not saved in the format of other programs")
+      return yield* Check.absent("the server does not export weights for other programs")
     }
     const { body } = yield* Blame.expectDone(promise)
     const path = textAt(body, "path")
-    yield* Check.expect(path.endsWith("/external_weights/certify-external"), "a path of external_weights", path)
+    yield* Check.expect(path.endsWith("/external_weights/certify-external"), "a path with /external_weights/", path)
     const { checkpoints } = yield* rest.listCheckpoints(model.id)
     const listed = checkpoints.find((one) => one.path === path)
     yield* Check.expect(
@@ -134,13 +134,13 @@ export const external: Check.Check = {
 
 export const cursors: Check.Check = {
   theme: "futures",
-  name: "requests that are told together are told once, finished and failed, each to its own sampler",
-  why: "A client waits for ever for a result that is not told, and meets one twice that is told again.",
+  name: "retrieve_futures reports each finished or failed request once, and only to its own sampler",
+  why: "A client waits forever for a result that is not reported, and handles a result twice that is reported twice.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
     const config = yield* post("/client/config", { sdk_version })
     if (config.body["sample_use_retrieve_futures"] !== true) {
-      return yield* Check.absent("the server asks its clients for one request per result")
+      return yield* Check.absent("the server's config tells clients to request each result separately")
     }
     const { sampler } = yield* session
     const [one, other] = [yield* sampler, yield* sampler]
@@ -183,7 +183,7 @@ export const cursors: Check.Check = {
       yield* Check.expect(found === state, `${id} ${state}`, found)
     }
     const strange = textAt(foreign.body, "request_id")
-    yield* Check.expect(!first.states.has(strange), "no request of another sampler", strange)
+    yield* Check.expect(!first.states.has(strange), "no request from another sampler", strange)
     const later = yield* send(one, 9)
     yield* result(later)
     const second = yield* told(one, first.cursor)

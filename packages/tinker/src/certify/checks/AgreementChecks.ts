@@ -95,8 +95,9 @@ const trained = Effect.gen(function*() {
 
 export const scored: Check.Check = {
   theme: "sampling",
-  name: "samples with options by chance end, are drawn and are scored as their options and the trainer say",
-  why: "Options that are right one by one are wrong together, or only after some prompts, and no test names the pair.",
+  name:
+    "samples with random options end as required, contain only allowed tokens, and have the trainer's log-probabilities",
+  why: "Options that work alone may fail in combination or after certain prompts, and no other check tries every pair.",
   run: Effect.gen(function*() {
     const { capabilities: { topkPromptLogprobs: most }, client, trainer } = yield* trained
     for (let stream = 0; stream < rounds; stream++) {
@@ -137,11 +138,11 @@ export const scored: Check.Check = {
 
 export const repeated: Check.Check = {
   theme: "seeds",
-  name: "samples with options by chance are the same again, one by one, from another sampler, and beside others",
-  why: "A run is repeated by its seeds, whichever options it has and whatever else the server does.",
+  name: "samples with random options and a seed repeat exactly: alone, from another sampler, and beside other requests",
+  why: "Runs are repeated by their seeds, whatever their options and whatever else the server is doing.",
   run: Effect.gen(function*() {
     const { again, capabilities: { seeds }, client } = yield* trained
-    if (!Capabilities.promise(seeds, "request")) return yield* Check.absent("samples of a seed are not repeated")
+    if (!Capabilities.promise(seeds, "request")) return yield* Check.absent("the same seed does not repeat its samples")
     const all = Arr.makeBy(rounds, (at) => asked(1000 + at))
     const of = (from: SamplingClient.SamplingClient, one: Asked) =>
       Effect.map(ask(from, one), ({ sequences }) => sequences.map((found) => `${words(found)}, ${found.stopReason}`))
@@ -149,7 +150,7 @@ export const repeated: Check.Check = {
     const together = yield* Effect.forEach(all, (one) => of(again, one), { concurrency: 8 })
     // Other batch sizes may resolve near ties differently.
     const others = together.filter((found, at) => found.join("; ") !== alone[at]?.join("; ")).length
-    yield* Check.expect(others <= rounds / 12, "the samples of before from another sampler", `${others} others`)
+    yield* Check.expect(others <= rounds / 12, "the same samples from another sampler", `${others} others`)
     if (!Capabilities.promise(seeds, "sample")) return
     let apart = 0
     for (const [at, { numSamples, params, text }] of all.entries()) {
@@ -160,7 +161,7 @@ export const repeated: Check.Check = {
     }
     yield* Check.expect(
       apart <= rounds / 12,
-      "the last sample of each request as that of its own seed",
+      "the last sample of each request equal to a single sample with its seed",
       `${apart} others`
     )
   })
@@ -169,13 +170,11 @@ export const repeated: Check.Check = {
 /** Sampling requests that also ask for pseudo-random numbers of candidates and of scored prompt tokens. */
 export const aside: Check.Check = {
   theme: "logprobs",
-  name:
-    "candidates, targets and last places by chance are those of the whole text, for every sample and number of them",
-  why:
-    "Distillation reads thousands of these lists, and one that is short or shifted in some requests looks like any other.",
+  name: "candidates, targets and last-n scores of random requests equal those of the whole text",
+  why: "Distillation reads thousands of these lists, and nobody notices if a few are short or shifted.",
   run: Effect.gen(function*() {
     const { capabilities: { sampling = [], topkPromptLogprobs: most }, client } = yield* trained
-    if (most < 10) return yield* Check.absent("the server gives fewer than 10 candidates for the tokens of a prompt")
+    if (most < 10) return yield* Check.absent("the server returns fewer than 10 candidates per prompt token")
     const candidatesOf = (text: ReadonlyArray<number>, count: number) =>
       Effect.map(
         client.sample({

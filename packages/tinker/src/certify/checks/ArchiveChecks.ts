@@ -24,8 +24,8 @@ const paths = ({ listCheckpoints }: RestClient["Service"], run: string) =>
 
 export const listed: Check.Check = {
   theme: "archive",
-  name: "a run is listed with its rank and its checkpoints",
-  why: "A run that was killed finds its newest checkpoint in this list.",
+  name: "the list of runs has each run's rank and checkpoints",
+  why: "A killed run finds its newest checkpoint in this list.",
   run: Effect.gen(function*() {
     const { path, rest, run } = yield* saved("certify-listed")
     const { isLora, loraRank } = yield* rest.getTrainingRun(run)
@@ -37,8 +37,8 @@ export const listed: Check.Check = {
 
 export const downloaded: Check.Check = {
   theme: "archive",
-  name: "a checkpoint is downloaded as a tar that is whole, with an adapter of its rank",
-  why: "Weights leave the service this way; a tar that is cut loads as random numbers, or not at all.",
+  name: "a checkpoint downloads as a complete tar with an adapter of its rank",
+  why: "Users export weights this way. A truncated tar loads as random numbers or not at all.",
   run: Effect.gen(function*() {
     const { path, rest } = yield* saved("certify-archived")
     const parts = yield* Stream.runCollect(rest.downloadCheckpoint(path))
@@ -63,8 +63,8 @@ const archived = Effect.fnUntraced(function*(path: string) {
 
 export const ownWeights: Check.Check = {
   theme: "archive",
-  name: "a download has the weights of its checkpoint, as often as it is asked for",
-  why: "Weights that leave the service are those of the run's end in place of its best, and no one can tell.",
+  name: "every download has the weights of its checkpoint",
+  why: "The downloaded weights could be the run's last ones instead of its best, and nobody could tell.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
@@ -80,8 +80,8 @@ export const ownWeights: Check.Check = {
     const after = yield* archived((yield* save("certify-after")).path)
     const again = yield* archived(first.path)
     if (before.values === "") return yield* Check.absent("the archive has no adapter_model.safetensors")
-    yield* Check.expect(before.values !== after.values, "other weights after a step", "the same")
-    yield* Check.expect(before.values === again.values, "the weights of before", "others")
+    yield* Check.expect(before.values !== after.values, "different weights after a step", "the same")
+    yield* Check.expect(before.values === again.values, "the same weights as in the first download", "others")
   })
 }
 
@@ -90,8 +90,8 @@ const parts = { mlp: /mlp|gate_proj|up_proj|down_proj|expert/, attn: /attn|atten
 
 export const ownModules: Check.Check = {
   theme: "archive",
-  name: "a download has the modules that were trained, and no others",
-  why: "Programs that merge an adapter change what it names.",
+  name: "a download has exactly the modules that were trained",
+  why: "Programs that merge an adapter change every module that it names.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
@@ -102,7 +102,7 @@ export const ownModules: Check.Check = {
     })
     const whole = yield* namesOf({})
     if (!parts.mlp.test(whole) || !parts.attn.test(whole)) {
-      return yield* Check.absent("the adapter's tensors are not named after mlp and attention")
+      return yield* Check.absent("the adapter's tensor names do not tell MLP and attention apart")
     }
     for (
       const [train, here, gone] of [[{ trainAttn: false }, "mlp", "attn"], [
@@ -123,8 +123,8 @@ export const ownModules: Check.Check = {
 
 export const deleted: Check.Check = {
   theme: "archive",
-  name: "a checkpoint that is deleted is gone",
-  why: "Checkpoints that retention cannot delete fill the disk or cost money.",
+  name: "a deleted checkpoint is no longer listed",
+  why: "Undeletable checkpoints fill the disk or cost money.",
   run: Effect.gen(function*() {
     const { path, rest, run } = yield* saved("certify-deleted")
     yield* rest.deleteCheckpoint(path)
@@ -135,8 +135,8 @@ export const deleted: Check.Check = {
 
 export const published: Check.Check = {
   theme: "archive",
-  name: "a checkpoint is published and taken back",
-  why: "Weights are shared this way; a checkpoint that cannot be unpublished stays public.",
+  name: "a checkpoint can be published and unpublished",
+  why: "Weights are shared this way, and otherwise they would stay public.",
   run: Effect.gen(function*() {
     const { path, rest, run } = yield* saved("certify-published")
     const isPublic = Effect.map(rest.listCheckpoints(run), ({ checkpoints: [first] }) => first?.public === true)
@@ -149,8 +149,8 @@ export const published: Check.Check = {
 
 export const twoKinds: Check.Check = {
   theme: "archive",
-  name: "a state and weights for sampling of one name do not clash",
-  why: "A run saves both under the name of its iteration.",
+  name: "a state and sampler weights may have the same name",
+  why: "Runs save both under the name of the iteration.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
@@ -169,8 +169,9 @@ const copied = (source_path: string, destination: object) =>
 
 export const copiedToSession: Check.Check = {
   theme: "archive",
-  name: "a copy of weights into a session is a run of its own, and stays when the original is deleted",
-  why: "The best weights of a run are kept this way, and lost with the run where the copy is a name for them alone.",
+  name: "a copy of weights into a session is a separate run and survives the deletion of the original",
+  why:
+    "The best weights of a run are kept this way. If the copy were only another name, they would be lost with the run.",
   run: Effect.gen(function*() {
     const { session } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
@@ -186,7 +187,7 @@ export const copiedToSession: Check.Check = {
     if (status !== 200 || typeof path !== "string") {
       return yield* Check.absent(`weights are not copied into sessions: HTTP ${status} ${JSON.stringify(body)}`)
     }
-    yield* Check.expect(path !== source && path.endsWith("/weights/certify-copied"), "a path of its own", path)
+    yield* Check.expect(path !== source && path.endsWith("/weights/certify-copied"), "a separate path", path)
     yield* rest.deleteCheckpoint(source)
     const client = yield* tinker.createTrainingClientFromState(path)
     yield* Check.expectClose("logprobs of the copy", yield* StateTwins.logprobsOf(client), expected, 0.05)
@@ -196,8 +197,8 @@ export const copiedToSession: Check.Check = {
 
 export const copiedToProject: Check.Check = {
   theme: "archive",
-  name: "a copy of weights into a project has a path, or is refused by name",
-  why: "The official SDK copies into projects alone; where there are none its users must read so.",
+  name: "a copy of weights into a project returns a path or a refusal that says projects are not supported",
+  why: "The official SDK copies only into projects, so its users must be told if the server has none.",
   run: Effect.gen(function*() {
     const { path, rest } = yield* saved("certify-project")
     for (const more of [{}, { ttl_seconds: 3600 }]) {
@@ -207,7 +208,7 @@ export const copiedToProject: Check.Check = {
         return yield* Check.absent(`weights are not copied into projects: ${JSON.stringify(reply.body).slice(0, 200)}`)
       }
       const copy = String(reply.body["tinker_path"])
-      yield* Check.expect(copy !== path && copy.startsWith("tinker://"), "a path of its own", copy)
+      yield* Check.expect(copy !== path && copy.startsWith("tinker://"), "a separate path", copy)
       yield* rest.deleteCheckpoint(copy)
     }
   })
@@ -215,8 +216,8 @@ export const copiedToProject: Check.Check = {
 
 export const sizes: Check.Check = {
   theme: "archive",
-  name: "the size of a checkpoint is that of its files in bytes",
-  why: "Storage is paid for by this number, and retention chooses by it.",
+  name: "a checkpoint's listed size is the size of its files in bytes",
+  why: "Storage is billed by this number, and retention rules use it.",
   run: Effect.gen(function*() {
     const { path, rest, run } = yield* saved("certify-size")
     const { checkpoints: [found] } = yield* rest.listCheckpoints(run)
@@ -230,8 +231,8 @@ export const sizes: Check.Check = {
 
 export const publishedAlone: Check.Check = {
   theme: "archive",
-  name: "a checkpoint that is published leaves the others of its run private",
-  why: "Weights that were not to be shared are public.",
+  name: "publishing a checkpoint leaves the run's other checkpoints private",
+  why: "Weights that nobody meant to share would be public.",
   run: Effect.gen(function*() {
     const rest = yield* RestClient
     const model = yield* NumberedModel.make

@@ -58,8 +58,8 @@ const tolerance = 0.03
 
 const ofLoss = ({ expression, loss, what }: Named): Check.Check => ({
   theme: "gradients",
-  name: `${what} over data of several lengths is the sum over each of them, with the same values forward alone`,
-  why: "Groups are trained in one pass: a ratio or a mean over all of them is another loss than one of each.",
+  name: `${what} on data of several lengths is the sum over its datums, with equal values in forward passes`,
+  why: "Groups are trained in one pass. A ratio or mean over the whole batch would be a different loss.",
   run: Effect.gen(function*() {
     const twins = yield* StateTwins.make
     const [first, ...others] = sampled.map(datumOf(twins.logprobs))
@@ -115,8 +115,8 @@ const farLosses: ReadonlyArray<Named> = losses.filter(({ loss }) => loss.name ==
 
 const farFrom = ({ expression, loss }: Named): Check.Check => ({
   theme: "losses",
-  name: `${loss.name} has the value of its formula far from the sampler, for large advantages`,
-  why: "A bound on ratios or advantages that nobody asked for changes what is learned where it matters most.",
+  name: `${loss.name} has the value of its formula far from the sampler and for large advantages`,
+  why: "Unrequested bounds on ratios or advantages change the largest updates.",
   run: Effect.gen(function*() {
     const twins = yield* StateTwins.make
     const [datum] = far.map(datumOf(twins.logprobs))

@@ -56,8 +56,8 @@ const expectCurrent = Effect.fnUntraced(function*(
 
 export const prompts: Check.Check = {
   theme: "checkpoints",
-  name: "prompts of every length are read with the weights of their sampler, whichever weights read them before",
-  why: "A cache that survives an update mixes the policy of one iteration into the samples of all that follow.",
+  name: "prompts of every length are scored with their sampler's weights, even if other weights scored them before",
+  why: "A cache that survives an update mixes an old policy into all later samples.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
@@ -98,8 +98,8 @@ export const prompts: Check.Check = {
 
 export const names: Check.Check = {
   theme: "checkpoints",
-  name: "a checkpoint that was used, deleted and saved again under its name is the new one wherever it is asked for",
-  why: "A run that keeps one rolling checkpoint would be measured, and would go on, with weights of long ago.",
+  name: "a checkpoint that is used, deleted and saved again under the same name has its new weights everywhere",
+  why: "A run with one rolling checkpoint would be evaluated and resumed with old weights.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
@@ -128,8 +128,8 @@ export const names: Check.Check = {
 
 export const passes: Check.Check = {
   theme: "training",
-  name: "a pass over the same data after a step has the log-probabilities of the new weights, however long they are",
-  why: "Ratios against log-probabilities of old weights are all 1, and no clip ever acts.",
+  name: "a pass over the same data after a step has the new weights' log-probabilities, at any length",
+  why: "With cached log-probabilities all importance ratios would be 1, and clipping would never act.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker

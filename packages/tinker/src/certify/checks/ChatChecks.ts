@@ -80,12 +80,11 @@ const greedily = (client: SamplingClient.SamplingClient) =>
     ({ sequences: [one] }) => one?.logprobs ?? new Float32Array()
   )
 
-const why =
-  "What is measured and served through these endpoints would be the base model, or the model of somebody else."
+const why = "These endpoints would evaluate and serve the base model or another user's model."
 
 export const completions: Check.Check = {
   theme: "chat",
-  name: "completions come from the weights that the request names",
+  name: "completions use the weights that the request names",
   why,
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
@@ -143,7 +142,7 @@ const textOf = ({ choices: [choice] }: typeof Chat.Type) => choice?.message.cont
 
 export const chats: Check.Check = {
   theme: "chat",
-  name: "chat completions and messages come from the weights that the request names",
+  name: "chat completions and messages use the weights that the request names",
   why,
   run: Effect.gen(function*() {
     const { model: baseModel, post: send } = yield* RawRequests
@@ -174,8 +173,8 @@ export const chats: Check.Check = {
 
 export const wholly: Check.Check = {
   theme: "chat",
-  name: "every message of a conversation is read, whoever wrote it",
-  why: "An answer to the last message alone is an answer to another conversation.",
+  name: "the model reads every message of a conversation, whatever its role",
+  why: "An answer that ignores earlier messages answers a different conversation.",
   run: Effect.gen(function*() {
     const { model } = yield* RawRequests
     const last = conversation
@@ -205,8 +204,8 @@ export const wholly: Check.Check = {
 
 export const options: Check.Check = {
   theme: "chat",
-  name: "max_tokens, n, temperature and seed of a chat are those of its samples, and its usage is counted",
-  why: "Evaluations through these endpoints would be of other samples than were asked for.",
+  name: "a chat request's max_tokens, n, temperature and seed take effect, and its usage is counted",
+  why: "Evaluations through these endpoints would use the wrong sampling options.",
   run: Effect.gen(function*() {
     const { model } = yield* RawRequests
     const brief = yield* asked(model, { max_tokens: 3 })

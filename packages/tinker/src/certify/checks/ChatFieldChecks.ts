@@ -181,15 +181,15 @@ const answered = (dialect: Dialect.Dialect, variant: Variant) =>
     Effect.catchTag("Absent", () => Effect.succeed(undefined))
   )
 
-const why = "A model that is not told what its client wrote answers another question."
+const why = "A model that does not see all that its client wrote answers a different question."
 
 export const conversations: Check.Check = {
   theme: "chat",
-  name: "system texts, parts, turns, tools and their results are in the prompt, in whichever dialect they are written",
+  name: "system texts, content parts, turns, tools and tool results are in the prompt, in every dialect",
   why,
   run: Effect.gen(function*() {
     const alone = yield* Effect.forEach(forms, (dialect) => answered(dialect, plain))
-    if (alone.every((one) => one === undefined)) return yield* Check.absent("the server has no chats")
+    if (alone.every((one) => one === undefined)) return yield* Check.absent("the server has no chat endpoint")
     const isOne = new Set(alone.flatMap((one) => one === undefined ? [] : [one.prompted])).size === 1
     for (const variant of variants) {
       const found = yield* Effect.forEach(forms, (dialect) => answered(dialect, variant))
@@ -215,7 +215,7 @@ export const conversations: Check.Check = {
 
 export const silenced: Check.Check = {
   theme: "chat",
-  name: "tools are left out of the prompt where none may be called",
+  name: "tools are left out of the prompt if none may be called",
   why,
   run: Effect.gen(function*() {
     for (const dialect of forms) {
@@ -238,8 +238,8 @@ export const silenced: Check.Check = {
 
 export const counted: Check.Check = {
   theme: "chat",
-  name: "count_tokens counts the tokens of the prompt that messages have",
-  why: "Agents cut their conversations by this number.",
+  name: "count_tokens equals the number of prompt tokens that messages report",
+  why: "Agents shorten their conversations by this number.",
   run: Effect.gen(function*() {
     const counter = { name: "count_tokens", path: `${Dialect.messages.path}/count_tokens` }
     for (const variant of [plain, ...variants]) {
@@ -266,13 +266,12 @@ const asking = { messages: [{ role: "user" as const, content: question }], max_t
 
 export const logprobs: Check.Check = {
   theme: "chat",
-  name:
-    "log-probabilities of chats are those of the text's tokens, with their bytes and as many candidates as asked for",
-  why: "Confidence is read from these numbers; what is not the token's own, or in another order, misleads.",
+  name: "a chat's log-probabilities list its tokens with their bytes and the requested number of candidates",
+  why: "Clients read confidence from these numbers. Misplaced or reordered numbers mislead them.",
   run: Effect.gen(function*() {
     const fields = { ...asking, temperature: 0 }
     const bare = yield* Dialect.body(Dialect.chat, fields)
-    yield* expectEqual("the number of log-probabilities unless asked for", chatContent(bare).length, 0)
+    yield* expectEqual("no log-probabilities unless requested", chatContent(bare).length, 0)
     for (const top_logprobs of [0, 1, 4, 12]) {
       const body = yield* Dialect.body(Dialect.chat, { ...fields, logprobs: true, top_logprobs })
       const content = chatContent(body)
@@ -306,8 +305,8 @@ export const logprobs: Check.Check = {
 
 export const sampledLogprobs: Check.Check = {
   theme: "chat",
-  name: "choices of a chat have log-probabilities of their own, the model's at every temperature, streamed or not",
-  why: "Choices are ranked by these numbers.",
+  name: "each choice of a chat has its own log-probabilities, before temperature, streamed or not",
+  why: "Clients rank choices by these numbers.",
   run: Effect.gen(function*() {
     const fields = { ...asking, temperature: 1.6, n: 3, seed: 11, logprobs: true, top_logprobs: 5 }
     const body = yield* Dialect.body(Dialect.chat, fields)
@@ -334,8 +333,8 @@ export const sampledLogprobs: Check.Check = {
 
 export const responseLogprobs: Check.Check = {
   theme: "chat",
-  name: "log-probabilities of responses are those of chats",
-  why: "Confidence is read from these numbers.",
+  name: "responses have the same log-probabilities as chats",
+  why: "Clients read confidence from these numbers.",
   run: Effect.gen(function*() {
     const chat = yield* Dialect.body(Dialect.chat, { ...asking, temperature: 0, logprobs: true, top_logprobs: 2 })
     const body = yield* Dialect.body(Dialect.responses, {
@@ -348,7 +347,7 @@ export const responseLogprobs: Check.Check = {
     const found = listAt(body, "output", -1, "content", 0, "logprobs").map((one) => numberAt(one, "logprob"))
     const expected = chatContent(chat).map((one) => numberAt(one, "logprob"))
     if (numberAt(body, "usage", "input_tokens") !== numberAt(chat, "usage", "prompt_tokens")) {
-      return yield* Check.absent("responses have another prompt than chats")
+      return yield* Check.absent("responses and chats render the prompt differently")
     }
     const length = Math.min(found.length, expected.length)
     yield* Check.expect(length > 0, "log-probabilities", "none")
@@ -365,7 +364,7 @@ const numbersAt = (value: unknown, ...path: ReadonlyArray<string | number>) => l
 
 export const completionLogprobs: Check.Check = {
   theme: "chat",
-  name: "log-probabilities of completions have the tokens of the text, where each begins, and candidates",
+  name: "a completion's log-probabilities list the text's tokens, their offsets and candidates",
   why: "Evaluations by likelihood read these lists side by side.",
   run: Effect.gen(function*() {
     for (const prompt of prompts) {
@@ -399,8 +398,8 @@ export const completionLogprobs: Check.Check = {
 
 export const echo: Check.Check = {
   theme: "chat",
-  name: "an echoed prompt comes before its completion, with the log-probabilities of its own tokens",
-  why: "Evaluations of multiple choice score texts this way.",
+  name: "an echoed prompt precedes its completion, with the log-probabilities of the prompt's tokens",
+  why: "Multiple-choice evaluations score texts this way.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel }))
@@ -422,8 +421,8 @@ export const echo: Check.Check = {
 
 export const severalPrompts: Check.Check = {
   theme: "chat",
-  name: "completions of several prompts come in the order of the prompts, each with all its choices",
-  why: "Answers are graded by the question in their place.",
+  name: "completions of several prompts are in the order of the prompts, each with all its choices",
+  why: "Clients match answers to questions by position.",
   run: Effect.gen(function*() {
     const shown = (body: Dialect.Body) => listAt(body, "choices").map((choice) => textAt(choice, "text"))
     const alone = yield* Effect.forEach(prompts, (prompt) => completionOf(prompt, {}))
@@ -439,8 +438,8 @@ export const severalPrompts: Check.Check = {
 
 export const manyChoices: Check.Check = {
   theme: "chat",
-  name: "choices are as many as asked for, numbered, counted, and repeated by their seed alone",
-  why: "Votes among copies of one answer are no votes.",
+  name: "a request gets as many numbered choices as it asks for, and only the same seed repeats them",
+  why: "A majority vote over copies of one answer means nothing.",
   run: Effect.gen(function*() {
     for (const dialect of [Dialect.chat, Dialect.completions]) {
       const hot = { messages: asking.messages, max_tokens: 16, temperature: 1.8 }
@@ -456,10 +455,10 @@ export const manyChoices: Check.Check = {
         )
       }
       const [one, again, other] = [yield* ask(3, 5), yield* ask(3, 5), yield* ask(3, 6)]
-      yield* expectEqual("choices of one seed again", again.texts.join("; "), one.texts.join("; "))
+      yield* expectEqual("the choices of the same seed", again.texts.join("; "), one.texts.join("; "))
       yield* Check.expect(
         one.texts.join() !== other.texts.join(),
-        "other choices of another seed",
+        "different choices with another seed",
         one.texts.join("; ")
       )
     }
@@ -509,8 +508,8 @@ const drawn = (
 
 const temperatures = (dialect: Dialect.Dialect): Check.Check => ({
   theme: "chat",
-  name: `${dialect.name}: tokens are drawn at the temperature and among the top_p that are asked for`,
-  why: "Evaluations would be of other samples than were asked for.",
+  name: `${dialect.name}: tokens follow the requested temperature and top_p`,
+  why: "Evaluations would use the wrong sampling options.",
   run: Effect.gen(function*() {
     const ids = new Map<string, number>()
     const tried = yield* Effect.forEach(
@@ -542,8 +541,8 @@ const temperatures = (dialect: Dialect.Dialect): Check.Check => ({
 
 export const completionLimit: Check.Check = {
   theme: "chat",
-  name: "max_completion_tokens is a limit like max_tokens",
-  why: "Newer clients send this name alone; where it is dropped, answers go on to the end of the context.",
+  name: "max_completion_tokens limits an answer like max_tokens",
+  why: "Newer clients send only this field. If it is ignored, answers continue to the end of the context.",
   run: Effect.gen(function*() {
     for (const limit of [1, 3]) {
       const body = yield* Dialect.body(Dialect.chat, {
@@ -558,8 +557,8 @@ export const completionLimit: Check.Check = {
 
 export const begun: Check.Check = {
   theme: "chat",
-  name: "an answer that was begun goes on from its beginning, or is refused",
-  why: "An answer that begins anew after the words that its client put into its mouth is another answer.",
+  name: "a request that ends with a partial answer is continued from there, or refused",
+  why: "An answer that starts over instead of continuing the client's text is a different answer.",
   run: Effect.gen(function*() {
     for (const dialect of [Dialect.chat, Dialect.messages]) {
       const ask = (messages: ReadonlyArray<Dialect.Said>) =>
@@ -582,8 +581,8 @@ export const begun: Check.Check = {
 
 export const models: Check.Check = {
   theme: "chat",
-  name: "the model is listed for chat clients, alone as well, and another name is not found",
-  why: "Clients choose from this list, and stop where their model is not on it.",
+  name: "chat clients can list the models and look one up by name, and an unknown name is a 404",
+  why: "Clients choose from this list, and stop if their model is missing.",
   run: Effect.gen(function*() {
     const { get, model } = yield* RawRequests
     const [path = ""] = Dialect.chat.path.split("/chat")
@@ -591,9 +590,9 @@ export const models: Check.Check = {
     if (list.status === 404 || list.status === 405) return yield* Check.absent("models are not listed for chat clients")
     const ids = listAt(list.body, "data").map((one) => textAt(one, "id"))
     yield* Check.expect(ids.includes(model), `${model} among the models`, ids.join(", "))
-    yield* Check.expect(new Set(ids).size === ids.length, "every model once", ids.join(", "))
+    yield* Check.expect(new Set(ids).size === ids.length, "each model once", ids.join(", "))
     const one = yield* get(`${path}/models/${model}`)
-    yield* expectEqual("the model by its name", textAt(one.body, "id"), model)
+    yield* expectEqual("the model looked up by name", textAt(one.body, "id"), model)
     const other = yield* get(`${path}/models/certify-no-such-model`)
     yield* expectEqual("the status of a missing model", other.status, 404)
   })
@@ -601,8 +600,8 @@ export const models: Check.Check = {
 
 export const tooLong: Check.Check = {
   theme: "chat",
-  name: "a conversation that is longer than the context is refused, and not cut",
-  why: "An agent whose first instructions are cut away goes on without them.",
+  name: "a conversation that exceeds the context is refused, not truncated",
+  why: "An agent would continue without its first instructions.",
   run: Effect.gen(function*() {
     const { post, model } = yield* RawRequests
     const { contextLength } = yield* Tinker.Tinker.use(({ capabilities }) => capabilities(model))
@@ -624,8 +623,8 @@ export const tooLong: Check.Check = {
 
 export const given: Check.Check = {
   theme: "chat",
-  name: "a response comes back with the metadata, the instructions and the options of its request",
-  why: "Clients that keep no state of their own read from it what they had asked for.",
+  name: "a response repeats the metadata, the instructions and the options of its request",
+  why: "Stateless clients read their own request from the response.",
   run: Effect.gen(function*() {
     const options = { metadata: { certify: "ü" }, instructions: "Be brief.", temperature: 0.5, max_output_tokens: 3 }
     const body = yield* Dialect.body(Dialect.responses, { input: question, ...options })
@@ -633,7 +632,7 @@ export const given: Check.Check = {
       yield* expectEqual(name, JSON.stringify(body[name]), JSON.stringify(value))
     }
     yield* expectEqual(
-      "the whole usage",
+      "the total of the usage",
       numberAt(body, "usage", "total_tokens"),
       numberAt(body, "usage", "input_tokens") + numberAt(body, "usage", "output_tokens")
     )
@@ -655,8 +654,8 @@ const signs = [
 
 export const spaces: Check.Check = {
   theme: "chat",
-  name: "every space, line and letter of a completion's prompt is read",
-  why: "An answer to another text than the client's is no continuation of it.",
+  name: "a completion's prompt keeps every space, line break and letter",
+  why: "A completion of an altered prompt does not continue the client's text.",
   run: Effect.gen(function*() {
     const seen = new Map<string, string>()
     for (const prompt of signs) {
@@ -675,8 +674,8 @@ export const spaces: Check.Check = {
 
 export const shapes: Check.Check = {
   theme: "chat",
-  name: "answers, chunks and errors have the kinds that clients of their dialect tell them by",
-  why: "Clients read an answer of another kind as nothing, and an error of another form as a crash.",
+  name: "answers, chunks and errors have the type fields of their dialect",
+  why: "Clients ignore answers of an unknown type, and crash on malformed errors.",
   run: Effect.gen(function*() {
     const { model, post } = yield* RawRequests
     const kinds = [
@@ -735,8 +734,8 @@ const streamed = Effect.fnUntraced(function*(dialect: Dialect.Dialect) {
 
 export const streams: Check.Check = {
   theme: "chat",
-  name: "streams have the events of their dialect, in their order, to the last",
-  why: "Clients wait for events by their names, and for ever where the last one does not come.",
+  name: "streams have all events of their dialect, in order",
+  why: "Clients wait for events by name, and wait forever if the last one is missing.",
   run: Effect.gen(function*() {
     for (const dialect of [Dialect.chat, Dialect.completions]) {
       const { events, text } = yield* streamed(dialect)
@@ -761,7 +760,7 @@ export const streams: Check.Check = {
     const deltas = response.events.filter(({ type }) => type === "response.output_text.delta")
     const text = deltas.map((event) => textAt(event, "delta")).join("")
     const done = response.events.find(({ type }) => type === "response.output_text.done")
-    yield* expectEqual("the whole text at its end", textAt(done, "text"), text)
+    yield* expectEqual("the whole text in the last text event", textAt(done, "text"), text)
     const last = Dialect.at(response.events.at(-1), "response", "output", -1, "content", 0, "text")
     yield* expectEqual("the text of the last event", last, text)
   })
@@ -769,8 +768,8 @@ export const streams: Check.Check = {
 
 export const sameTokens: Check.Check = {
   theme: "chat",
-  name: "a completion of tokens is that of the Tinker API",
-  why: "What is measured through one endpoint would be another policy than what is trained through the other.",
+  name: "a completion of token ids equals a sample of the Tinker API",
+  why: "Otherwise the evaluated policy would differ from the trained one.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel }))

@@ -23,11 +23,11 @@ const expectSame = (what: string, found: Dialect.Body, expected: Dialect.Body) =
   Check.expect(shown(found) === shown(expected), `${what}: ${shown(expected)}`, shown(found))
 
 const why =
-  "An agent that names what it has said would go on in a conversation that has lost its beginning, or is another's."
+  "An agent that continues by id would otherwise lose the beginning of its conversation, or continue another one."
 
 export const responses: Check.Check = {
   theme: "chat",
-  name: "a response that continues another one by its id has the whole conversation before it, on every branch",
+  name: "a response that continues another by its id sees the whole conversation before it, on every branch",
   why,
   run: Effect.gen(function*() {
     const { model, post } = yield* RawRequests
@@ -52,7 +52,7 @@ export const responses: Check.Check = {
     )
     const apart = yield* ask({ input: two, previous_response_id: textAt(strange, "id") })
     yield* expectSame(
-      "the turn after another response",
+      "the turn after the other second turn",
       apart,
       yield* ask({ input: [user(other), assistant(strange), user(two)] })
     )
@@ -73,7 +73,7 @@ export const responses: Check.Check = {
 
 export const streamed: Check.Check = {
   theme: "chat",
-  name: "a response that was streamed can be continued by its id like one that was not",
+  name: "a streamed response can be continued by its id",
   why,
   run: Effect.gen(function*() {
     const [one, two] = ["What is 3 and 4?", "And twice that?"]

@@ -63,8 +63,8 @@ const descent = 0.3
 
 export const byContent: Check.Check = {
   theme: "losses",
-  name: "a loss of the client's own has its value and its gradient, whichever losses of its name came before it",
-  why: "A loss that is tried again with other constants would be the one of before, and no curve shows it.",
+  name: "a custom loss has its own value and gradient, even if earlier losses had the same name",
+  why: "A loss retried with other constants would silently be the old one.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const twins = yield* StateTwins.make

@@ -8,7 +8,8 @@ import * as Examples from "../Examples.ts"
 import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests } from "../RawRequests.ts"
 
-const why = "Clients leave out what they want to be usual, and what other servers add to it is not in their code."
+const why =
+  "Clients omit fields to get the defaults. If defaults differ between servers, the client's code does not show it."
 
 /** Samples with only the required fields and those in `more` and `params`. */
 const bare = Effect.fnUntraced(function*(sampler: string, seq_id: number, more: object = {}, params: object = {}) {
@@ -27,7 +28,7 @@ const bare = Effect.fnUntraced(function*(sampler: string, seq_id: number, more: 
 
 export const sampling: Check.Check = {
   theme: "sampling",
-  name: "a request without temperature, top_k and top_p draws from the model's own distribution, one sample",
+  name: "a request without temperature, top_k and top_p draws one sample from the model's own distribution",
   why,
   run: Effect.gen(function*() {
     const { session } = yield* RawRequests
@@ -36,7 +37,7 @@ export const sampling: Check.Check = {
     const { body } = yield* bare(id, 0)
     yield* Check.expect(Examples.sequencesOf(body).length === 1, "1 sample", Examples.sequencesOf(body).length)
     const scores = body["prompt_logprobs"] ?? undefined
-    yield* Check.expect(scores === undefined, "no prompt_logprobs unless asked for", JSON.stringify(scores))
+    yield* Check.expect(scores === undefined, "no prompt_logprobs unless requested", JSON.stringify(scores))
     const draws = (from: number, params: object) =>
       Effect.map(
         Effect.forEach(Arr.range(from, from + 7), (number) => bare(id, number, { num_samples: 64 }, params)),
@@ -69,7 +70,7 @@ const stepped = (lora_config: object) =>
 
 export const adapters: Check.Check = {
   theme: "adapters",
-  name: "an adapter whose parts are not named trains all of them",
+  name: "an adapter request without layer options trains all layers",
   why,
   run: Effect.gen(function*() {
     const all = { train_mlp: true, train_attn: true, train_unembed: true }
@@ -96,7 +97,7 @@ const usualRate = 1e-4
 
 export const learningRate: Check.Check = {
   theme: "optimizer",
-  name: "a step that names no learning rate has 1e-4",
+  name: "a step without a learning rate uses 1e-4",
   why,
   run: Effect.gen(function*() {
     const pass = (weight: number) => ({
@@ -130,8 +131,7 @@ export const learningRate: Check.Check = {
 
 export const saves: Check.Check = {
   theme: "checkpoints",
-  name:
-    "a save that does not say overwrite does not replace, and a load that does not name the optimizer leaves it new",
+  name: "saving does not overwrite by default, and loading does not restore the optimizer by default",
   why,
   run: Effect.gen(function*() {
     const model = yield* NumberedModel.make

@@ -53,8 +53,8 @@ const middle = (text: string, length: number) => {
 const streams = (dialect: Dialect.Dialect) =>
   of(
     dialect,
-    "a streamed answer is the whole one, with its end and its usage",
-    "Clients that stream show and store other answers than those that wait.",
+    "a streamed answer equals the whole answer, including its finish reason and usage",
+    "Otherwise streaming clients would show and store different answers.",
     Effect.gen(function*() {
       const expectStreamed = Effect.fnUntraced(function*(asked: Dialect.Asked, more: Dialect.Body = {}) {
         const whole = yield* Dialect.ask(dialect, asked, more)
@@ -80,8 +80,8 @@ const streams = (dialect: Dialect.Dialect) =>
 const limits = (dialect: Dialect.Dialect) =>
   of(
     dialect,
-    "an answer that its limit cuts says so, and one that the model ends does not",
-    "A client takes half an answer for a whole one, or asks for the rest of one that has none.",
+    "the finish reason tells an answer cut by its limit from one that the model ended",
+    "Otherwise a client takes a truncated answer as complete, or asks for the rest of a complete one.",
     Effect.gen(function*() {
       for (const content of questions) {
         const most = 48
@@ -124,8 +124,8 @@ const never = "\u0001certify\u0002"
 const stops = (dialect: Dialect.Dialect) =>
   of(
     dialect,
-    "an answer ends before the first of its stop texts, of any length, and says that it stopped, streamed or not",
-    "An answer that runs past its stop is read with what the model made up after it; one that loses more is cut.",
+    "an answer ends before its first stop text, whatever the text's length, and reports the stop, streamed or not",
+    "An answer that runs past its stop contains made-up text; one that ends earlier is truncated.",
     Effect.gen(function*() {
       const { answered: free, content } = yield* longest(dialect)
       const text = textOf(free)
@@ -155,8 +155,8 @@ const stops = (dialect: Dialect.Dialect) =>
 const greedily = (dialect: Dialect.Dialect) =>
   of(
     dialect,
-    "temperature 0, a tiny top_p and a top_k of 1 give the likeliest answer, and a high temperature others",
-    "An option that is dropped on its way answers with another distribution than was asked for.",
+    "temperature 0, a tiny top_p and top_k 1 give the most likely answer, and a high temperature gives others",
+    "If an option is lost, answers come from the wrong distribution.",
     Effect.gen(function*() {
       const likeliest = textOf(yield* Dialect.ask(dialect, greedy(question, 8)))
       const asked = { messages: saying(question), max_tokens: 8 }
@@ -196,8 +196,8 @@ const skewSeconds = 600
 const identities = (dialect: Dialect.Dialect) =>
   of(
     dialect,
-    "every answer has an id of its own, the model that was asked for, and the time of now",
-    "Records are joined by these names; two answers of one name are taken for one.",
+    "every answer has its own id, the requested model and the current time",
+    "Clients join records by these ids, and would merge two answers with the same id.",
     Effect.gen(function*() {
       const { model } = yield* RawRequests
       const asked = greedy(question, 2)
@@ -228,8 +228,8 @@ const identities = (dialect: Dialect.Dialect) =>
 const apart = (dialect: Dialect.Dialect) =>
   of(
     dialect,
-    "answers that are asked for at once are those to their own questions",
-    "Agents ask many questions at once, and would act on answers to each other's.",
+    "concurrent requests get the answers to their own questions",
+    "Agents ask many questions at once, and would act on answers to the wrong ones.",
     Effect.gen(function*() {
       const asked = [...questions, "What is 6 and 6?", "Write 90 + 5."].map((content) => greedy(content, 6))
       const alone = yield* Effect.forEach(asked, (one) => Dialect.ask(dialect, one))
@@ -239,7 +239,7 @@ const apart = (dialect: Dialect.Dialect) =>
       const wrong = together.filter((found, at) =>
         shown(found) !== shown(alone[at] ?? found)
       )
-      yield* Check.expect(wrong.length <= 1, "the answers that come alone", wrong.map(shown).join("; "))
+      yield* Check.expect(wrong.length <= 1, "the answers to the same requests alone", wrong.map(shown).join("; "))
       const prompted = together.map((found) => found.prompted).join()
       yield* expectEqual("the tokens of each prompt", prompted, alone.map((found) => found.prompted).join())
     })
@@ -247,7 +247,7 @@ const apart = (dialect: Dialect.Dialect) =>
 
 /** Requests that no server can answer. */
 const mistakes: ReadonlyArray<readonly [what: string, more: Dialect.Body]> = [
-  ["a model that is not there", { model: "certify/no-such-model" }],
+  ["a missing model", { model: "certify/no-such-model" }],
   ["a negative number of tokens", { max_tokens: -1, max_output_tokens: -1 }],
   ["a temperature that is a word", { temperature: "hot" }],
   ["a negative temperature", { temperature: -1 }],
@@ -258,8 +258,8 @@ const mistakes: ReadonlyArray<readonly [what: string, more: Dialect.Body]> = [
 const refusals = (dialect: Dialect.Dialect) =>
   of(
     dialect,
-    "a wrong request is refused as the client's mistake, with a message",
-    "A mistake that is repaired silently is found, if at all, in the results.",
+    "an invalid request gets a client error with a message",
+    "A silently corrected mistake shows up only in the results, if at all.",
     Effect.gen(function*() {
       const { post, model } = yield* RawRequests
       const fields = { model, ...dialect.fields(greedy(question, 2)) }
@@ -276,7 +276,7 @@ const refusals = (dialect: Dialect.Dialect) =>
         )
         const message = Dialect.textAt(body, "error", "message")
         yield* Check.expect(message.length > 0, `error.message about ${what}`, JSON.stringify(body).slice(0, 200))
-        if (what === "a model that is not there") yield* expectEqual("the status of a missing model", status, 404)
+        if (what === "a missing model") yield* expectEqual("the status of a missing model", status, 404)
       }
       yield* Dialect.body(dialect, fields)
     })
@@ -295,8 +295,8 @@ const trained = Effect.gen(function*() {
 const weights = (dialect: Dialect.Dialect) =>
   of(
     dialect,
-    "trained weights answer where they are asked for, streamed or not, and the base model where it is",
-    "What is measured and served through these endpoints would be another model than the one that was trained.",
+    "requests for trained weights are answered by them, streamed or not, and requests for the base model by it",
+    "These endpoints would evaluate and serve a model other than the trained one.",
     Effect.gen(function*() {
       const path = yield* trained
       const { model: base } = yield* RawRequests
@@ -316,7 +316,7 @@ const weights = (dialect: Dialect.Dialect) =>
         }
         seen.set(model, answers.join("; "))
       }
-      yield* Check.expect(seen.get(path) !== seen.get(base), "other answers of trained weights", seen.get(base))
+      yield* Check.expect(seen.get(path) !== seen.get(base), "different answers from trained weights", seen.get(base))
     })
   )
 
@@ -326,8 +326,8 @@ const wordy = 24
 const unlimited = (dialect: Dialect.Dialect) =>
   of(
     dialect,
-    "an answer without a limit goes on to its end",
-    "A limit that nobody asked for cuts answers.",
+    "an answer without a limit continues to its natural end",
+    "An unrequested limit truncates answers.",
     Effect.gen(function*() {
       const most = 240
       for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {

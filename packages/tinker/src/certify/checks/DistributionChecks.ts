@@ -31,7 +31,7 @@ const sampler = Effect.gen(function*() {
 const common = (draws: ReadonlyArray<Draws.Draw>) =>
   Draws.distinct(draws).filter(({ logprob }) => Math.exp(logprob) > rare)
 
-const sharp = Check.absent("after every prompt that was tried the next token is certain")
+const sharp = Check.absent("the next token is certain after every prompt that the check tried")
 
 const asReported = (what: string, pool: ReadonlyArray<Draws.Draw>, draws: ReadonlyArray<Draws.Draw>) => {
   const tokens = common(pool)
@@ -53,9 +53,9 @@ const asReported = (what: string, pool: ReadonlyArray<Draws.Draw>, draws: Readon
 
 export const frequencies: Check.Check = {
   theme: "sampling",
-  name: "tokens come as often as their log-probabilities say",
+  name: "tokens are drawn as often as their log-probabilities say",
   why:
-    "A policy gradient weighs samples by these numbers: where others decide what is drawn, it has a bias that no curve shows.",
+    "Policy gradients weight samples by these numbers. If sampling differs from them, the gradient has an invisible bias.",
   run: Effect.gen(function*() {
     const { capabilities: { seeds }, client, prompt } = yield* sampler
     const pool = yield* Draws.first(client, prompt, 2 * some, { temperature: 1 })
@@ -88,8 +88,8 @@ const atTemperature = Effect.fnUntraced(function*(
 
 export const withTopP: Check.Check = {
   theme: "sampling",
-  name: "a temperature holds where top_p and a seed are given as well",
-  why: "An option that is dropped where another is given leaves samples to another distribution.",
+  name: "a temperature applies even if top_p and a seed are given",
+  why: "If one option disables another, samples come from the wrong distribution.",
   run: Effect.gen(function*() {
     const { client, prompt } = yield* sampler
     const pool = yield* Draws.first(client, prompt, some, { temperature: 1 })
@@ -104,9 +104,11 @@ export const withTopP: Check.Check = {
 
 const temperature = (value: number): Check.Check => ({
   theme: "sampling",
-  name: `a temperature of ${value} draws tokens by their probabilities to the power ${Number((1 / value).toFixed(2))}`,
+  name: `a temperature of ${value} draws tokens in proportion to their probabilities to the power ${
+    Number((1 / value).toFixed(2))
+  }`,
   why:
-    "Where the temperature is ignored, a run explores too little or too much, and evaluations are not those that were asked for.",
+    "If the temperature is ignored, runs explore too little or too much, and evaluations use the wrong distribution.",
   run: Effect.gen(function*() {
     const { client, prompt } = yield* sampler
     const pool = yield* Draws.first(client, prompt, some, { temperature: 1 })
@@ -116,9 +118,8 @@ const temperature = (value: number): Check.Check => ({
 
 export const topK: Check.Check = {
   theme: "sampling",
-  name: "top_k draws the k most likely tokens alone, in their proportions",
-  why:
-    "Tokens from the tail that were to be cut off derail samples, and a cut that is too early draws the same ones for ever.",
+  name: "top_k draws only the k most likely tokens, in proportion to their probabilities",
+  why: "Tokens from the tail derail samples, and a cutoff that is too strict makes samples repetitive.",
   run: Effect.gen(function*() {
     const { client, prompt } = yield* sampler
     const pool = yield* Draws.first(client, prompt, some, { temperature: 1 })
@@ -141,9 +142,8 @@ export const topK: Check.Check = {
 
 export const topP: Check.Check = {
   theme: "sampling",
-  name: "top_p draws the fewest most likely tokens that reach it alone, in their proportions",
-  why:
-    "Tokens from the tail that were to be cut off derail samples, and a cut that is too early draws the same ones for ever.",
+  name: "top_p draws only the smallest set of most likely tokens that reaches it, in proportion to their probabilities",
+  why: "Tokens from the tail derail samples, and a cutoff that is too strict makes samples repetitive.",
   run: Effect.gen(function*() {
     const { client, prompt } = yield* sampler
     const pool = yield* Draws.first(client, prompt, some, { temperature: 1 })
@@ -178,7 +178,7 @@ const byPath = (
 export const later: Check.Check = {
   theme: "sampling",
   name: "temperature and top_k hold for every token of a sample",
-  why: "Parameters that are read for the first token alone leave the rest of the answer to another distribution.",
+  why: "If parameters apply only to the first token, the rest of the answer comes from the wrong distribution.",
   run: Effect.gen(function*() {
     const { client, prompt } = yield* sampler
     const drawn = yield* Draws.sequences(client, prompt, 2 * some, { maxTokens: 3, temperature: 2, topK: 2 })

@@ -63,7 +63,7 @@ const expectParts = Effect.fnUntraced(function*(what: string, url: string) {
   yield* Check.expect(isSame(again.bytes, whole.bytes), `the same bytes of ${what} again`, "others")
   const [first] = partsOf(length)
   const probe = yield* download(url, { range: first?.[0] ?? "" })
-  if (probe.status !== 206) return yield* Check.absent(`${what} is not given in parts`)
+  if (probe.status !== 206) return yield* Check.absent(`${what} is not available in ranges`)
   yield* expectTag(what, url, whole)
   for (const [range, from, to] of partsOf(length)) {
     const { bytes, headers, status } = yield* download(url, { range })
@@ -92,8 +92,8 @@ const linkTo = Effect.fnUntraced(function*(path: string) {
 
 export const parts: Check.Check = {
   theme: "archive",
-  name: "every part of a download is that part of the whole, to the byte",
-  why: "Downloads that break off go on from where they were; a byte that is lost between two parts spoils the file.",
+  name: "every range of a download equals the same bytes of the whole file",
+  why: "Interrupted downloads continue with ranges, and one lost byte corrupts the file.",
   run: Effect.gen(function*() {
     const model = yield* NumberedModel.make
     yield* model.learn()
@@ -112,8 +112,8 @@ export const parts: Check.Check = {
 
 export const files: Check.Check = {
   theme: "archive",
-  name: "files for other programs come whole and in parts, and those of JSON can be read",
-  why: "Weights leave the service this way; a file that is cut loads as random numbers, or not at all.",
+  name: "exported files download whole and in ranges, and the JSON files can be parsed",
+  why: "Users export weights this way. A truncated file loads as random numbers or not at all.",
   run: Effect.gen(function*() {
     const rest = yield* RestClient
     const model = yield* NumberedModel.make
@@ -124,7 +124,7 @@ export const files: Check.Check = {
     const { result } = yield* RawRequests
     const { body } = yield* result(promise)
     if (typeof body["path"] !== "string") {
-      return yield* Check.absent("weights are not saved in the format of other programs")
+      return yield* Check.absent("the server does not export weights for other programs")
     }
     const { urls } = yield* rest.getExternalWeightsUrls(body["path"])
     for (const [name, url] of Object.entries(urls)) {

@@ -41,7 +41,7 @@ const drawn = Effect.gen(function*() {
     const end = found.success.find(({ stopReason }) => stopReason === "stop")?.tokens.at(-1)
     if (end !== undefined) return end
   }
-  return yield* Check.absent("the tokenizer is not known, and no sample came to its end")
+  return yield* Check.absent("the tokenizer is unknown, and no sample reached its end")
 })
 
 /** A log-probability so high that the token is drawn every time. */
@@ -65,9 +65,9 @@ const teach = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient,
 
 const end = ({ tokenizer }: Contract.Options): Check.Check => ({
   theme: "sampling",
-  name: "the model's end of sequence ends a sample without stops and with stop strings, and not one with an empty list",
-  why:
-    "A sample that runs past its end costs all the tokens that it may have, and is graded with what the model made up there.",
+  name:
+    "the end-of-sequence token ends a sample without stops or with stop strings, but not one with an empty stop list",
+  why: "A sample that runs past its end uses up its token limit and is graded with made-up text.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const token = tokenizer?.eosTokenId ?? (yield* drawn)
@@ -88,7 +88,7 @@ const end = ({ tokenizer }: Contract.Options): Check.Check => ({
       )
     }
     const endless = yield* Effect.result(sequencesOf(sampler, 4, { maxTokens: 8, temperature: 0, stop: [] }))
-    if (Result.isFailure(endless)) return "it refuses an empty list of stops"
+    if (Result.isFailure(endless)) return "the server refuses an empty stop list"
     const lengths = endless.success.map(({ tokens }) => tokens.length).join(", ")
     yield* Check.expect(lengths === "8, 8, 8, 8", "4 samples of 8 tokens with an empty list of stops", lengths)
   })

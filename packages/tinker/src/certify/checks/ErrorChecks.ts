@@ -4,12 +4,11 @@ import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 
-const why =
-  "Clients resend a request for minutes where the server blames itself; a wrong request then looks like a hang."
+const why = "Clients resend a request for minutes after a server error, so an invalid request would look like a hang."
 
 export const unknownModel: Check.Check = {
   theme: "errors",
-  name: "a base model that is not served is the client's fault",
+  name: "a base model that is not served is a client error",
   why,
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
@@ -30,7 +29,7 @@ export const unknownId: Check.Check = {
 
 export const unknownSampler: Check.Check = {
   theme: "errors",
-  name: "an unknown sampling session is the client's fault",
+  name: "an unknown sampling session is a client error",
   why,
   run: Effect.gen(function*() {
     const { post } = yield* RawRequests
@@ -40,7 +39,7 @@ export const unknownSampler: Check.Check = {
 
 export const unknownLoss: Check.Check = {
   theme: "errors",
-  name: "a loss that the server does not have is the client's fault",
+  name: "a loss that the server does not have is a client error",
   why,
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
@@ -52,7 +51,7 @@ export const unknownLoss: Check.Check = {
 
 export const missingField: Check.Check = {
   theme: "errors",
-  name: "a request without a field that it needs is the client's fault",
+  name: "a request without a required field is a client error",
   why,
   run: Effect.gen(function*() {
     const { post } = yield* RawRequests
@@ -62,7 +61,7 @@ export const missingField: Check.Check = {
 
 export const shape: Check.Check = {
   theme: "errors",
-  name: "a tensor that does not fill its shape is the client's fault",
+  name: "a tensor that does not fill its shape is a client error",
   why: "A server that fills in missing values trains on numbers that no client sent.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
@@ -76,8 +75,8 @@ export const shape: Check.Check = {
 
 export const goesOn: Check.Check = {
   theme: "errors",
-  name: "a model goes on after a pass that was refused, without its gradient",
-  why: "A run skips what is wrong and trains on; half a batch in the gradient would bias its next step.",
+  name: "a model continues after a refused pass, without that pass's gradient",
+  why: "A run skips the refused batch and continues. A gradient of half the batch would bias its next step.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
     const { model } = yield* session

@@ -12,15 +12,15 @@ import { RawRequests, type Reply } from "../RawRequests.ts"
 
 export const askedTwice: Check.Check = {
   theme: "futures",
-  name: "a result can be asked for again",
-  why: "An answer may be lost on its way, and the work behind it is not done twice.",
+  name: "a result can be requested again",
+  why: "An answer may get lost, and the work must not be repeated.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
     const { sampler } = yield* session
     const promise = yield* post("/asample", Examples.sample(yield* sampler, 1))
     const first = yield* Blame.expectDone(promise)
     const again = JSON.stringify((yield* result(promise)).body)
-    yield* Check.expect(JSON.stringify(first.body) === again, "the result of before", again.slice(0, 200))
+    yield* Check.expect(JSON.stringify(first.body) === again, "the same result", again.slice(0, 200))
   })
 }
 
@@ -29,7 +29,7 @@ const others = 48
 
 export const kept: Check.Check = {
   theme: "futures",
-  name: `a result is kept while ${others} others come and go`,
+  name: `a result is kept while ${others} others are requested and read`,
   why: "Clients ask for hundreds of samples at once and read the results as they come.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
@@ -45,15 +45,15 @@ export const kept: Check.Check = {
       discard: true
     })
     const again = JSON.stringify((yield* result(promise)).body)
-    yield* Check.expect(JSON.stringify(first.body) === again, "the result of before", again.slice(0, 200))
+    yield* Check.expect(JSON.stringify(first.body) === again, "the same result", again.slice(0, 200))
     yield* Blame.expectDone(unread)
   })
 }
 
 export const unknown: Check.Check = {
   theme: "futures",
-  name: "the result of a request that never was is the client's fault",
-  why: "\"Not yet\" for ever, or a server's error, keeps a client waiting until its deadline.",
+  name: "asking for the result of an unknown request is a client error",
+  why: "A pending result or a server error would keep a client waiting until its deadline.",
   run: Effect.gen(function*() {
     const { post } = yield* RawRequests
     yield* Blame.expectRefused(
@@ -64,8 +64,8 @@ export const unknown: Check.Check = {
 
 export const cancelled: Check.Check = {
   theme: "futures",
-  name: "a request that is cancelled comes to an end",
-  why: "A client that gives up must not leave work behind whose result is not needed.",
+  name: "a cancelled request ends",
+  why: "A client that gives up must not leave useless work on the server.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
     const { sampler } = yield* session
@@ -79,8 +79,8 @@ export const cancelled: Check.Check = {
 
 export const cancelledAlone: Check.Check = {
   theme: "futures",
-  name: "what is cancelled is one request: others go on, and one that is finished keeps its result",
-  why: "A client that gives up one of its samples would lose those that it waits for.",
+  name: "a cancellation affects one request: others continue, and a finished request keeps its result",
+  why: "A client that cancels one sample would lose its others.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
     const { sampler } = yield* session
@@ -98,7 +98,7 @@ export const cancelledAlone: Check.Check = {
     yield* cancel(done)
     yield* Blame.expectDone(left)
     const after = JSON.stringify((yield* result(done)).body)
-    yield* Check.expect(after === JSON.stringify(before.body), "the result of before", after.slice(0, 200))
+    yield* Check.expect(after === JSON.stringify(before.body), "the same result", after.slice(0, 200))
     yield* result(gone)
     yield* Blame.expectDone(yield* post("/asample", Examples.sample(id, 4)))
   })
@@ -117,13 +117,13 @@ const idsIn = (completions: unknown): ReadonlyArray<unknown> =>
 
 export const together: Check.Check = {
   theme: "futures",
-  name: "the finished requests of a sampler are told together",
-  why: "Newer clients ask once for all their samples in place of once for each.",
+  name: "retrieve_futures reports all finished requests of a sampler",
+  why: "Newer clients ask for all their samples in one request.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const config = yield* post("/client/config", { sdk_version })
     if (config.body["sample_use_retrieve_futures"] !== true) {
-      return yield* Check.absent("the server asks its clients for one request per result")
+      return yield* Check.absent("the server's config tells clients to request each result separately")
     }
     const { sampler } = yield* session
     const sampling_session_id = yield* sampler
@@ -145,8 +145,8 @@ const Metadata = Schema.is(Future.Metadata)
 
 export const metadata: Check.Check = {
   theme: "futures",
-  name: "a result's size is told in place of it only where metadata are allowed, and is that of the result",
-  why: "Clients make room for as many bytes; where the size is 0 or far off, large results exhaust their memory.",
+  name: "a result is replaced by its size only if the client allows metadata, and the size is right",
+  why: "Clients reserve memory by this size. If it is wrong, large results exhaust their memory.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { sampler } = yield* session
@@ -155,7 +155,7 @@ export const metadata: Check.Check = {
     yield* Check.expect(!Metadata(whole.body), "the result itself", JSON.stringify(whole.body).slice(0, 200))
     const { request_id } = promise.body
     const { body } = yield* post("/retrieve_future", { request_id, allow_metadata_only: true })
-    if (!Metadata(body)) return "results are sent without their size before"
+    if (!Metadata(body)) return "the server sends results without announcing their size"
     const { length } = JSON.stringify(whole.body)
     const size = body.response_payload_size
     yield* Check.expect(size > length / 20 && size < length * 20, `a size of about ${length} bytes`, size)
@@ -164,8 +164,8 @@ export const metadata: Check.Check = {
 
 export const inProtobuf: Check.Check = {
   theme: "futures",
-  name: "a result in protobuf is the result in JSON",
-  why: "The official SDK reads samples in protobuf alone; tools and older clients read JSON.",
+  name: "a result is the same in protobuf and in JSON",
+  why: "The official SDK reads samples only in protobuf; tools and older clients read JSON.",
   run: Effect.gen(function*() {
     const { post, resultBytes, session } = yield* RawRequests
     const { sampler } = yield* session
@@ -191,8 +191,9 @@ const scored = {
 
 export const scoresInProtobuf: Check.Check = {
   theme: "futures",
-  name: "ends, scores and candidates in protobuf are those in JSON, and the first token of a prompt has none",
-  why: "The official SDK reads samples in protobuf alone; tools and older clients read JSON.",
+  name:
+    "stop reasons, scores and candidates are the same in protobuf and JSON, and a prompt's first token has no score",
+  why: "The official SDK reads samples only in protobuf; tools and older clients read JSON.",
   run: Effect.gen(function*() {
     const { post, result, resultBytes, session } = yield* RawRequests
     const { sampler } = yield* session
@@ -220,8 +221,8 @@ export const scoresInProtobuf: Check.Check = {
 
 export const named: Check.Check = {
   theme: "futures",
-  name: "the promise of samples names each of them, and no two alike",
-  why: "The official SDK insists on a name for each sample, by which training data say where their tokens come from.",
+  name: "the promise of a sampling request has a different id for each sample",
+  why: "The official SDK requires an id for each sample, which training data use to say where their tokens come from.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { sampler } = yield* session
@@ -237,7 +238,7 @@ export const named: Check.Check = {
       names.join("; ")
     )
     const all = new Set(names.flat())
-    yield* Check.expect(all.size === 6, "6 different ones", [...all].join(", "))
+    yield* Check.expect(all.size === 6, "6 different ids", [...all].join(", "))
   })
 }
 

@@ -5,7 +5,7 @@ import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"
 import * as StateTwins from "../StateTwins.ts"
 
-const why = "A gradient that is off by a factor or a clip changes what is learned, and no curve shows it."
+const why = "A gradient that is scaled or clipped by mistake changes what is learned, and no curve shows it."
 
 /** Target decrease of the loss by one step: far above rounding, but small enough that the loss is nearly linear along the step. */
 const descent = 0.3
@@ -61,7 +61,7 @@ const crossEntropy: StateTwins.Submit = (client) => client.forwardBackward([Exam
 
 export const descends: Check.Check = {
   theme: "gradients",
-  name: "a step of gradient descent lowers the loss by its length times the gradient's",
+  name: "a small gradient descent step lowers the loss by its length times the gradient's norm",
   why,
   run: Effect.gen(function*() {
     const twins = yield* StateTwins.make
@@ -74,8 +74,8 @@ export const descends: Check.Check = {
 
 export const weights: Check.Check = {
   theme: "gradients",
-  name: "cross_entropy weighs each token by its weight",
-  why: "Prompt tokens have the weight 0: where weights are ignored, a model learns to write its own questions.",
+  name: "cross_entropy multiplies each token's loss by its weight",
+  why: "Prompt tokens have weight 0. If weights are ignored, a model learns to write its own questions.",
   run: Effect.gen(function*() {
     const twins = yield* StateTwins.make
     const half: StateTwins.Submit = (client) =>
@@ -94,8 +94,8 @@ export const weights: Check.Check = {
 
 export const adds: Check.Check = {
   theme: "gradients",
-  name: "the gradients of the datums of a pass add up",
-  why: "A mean in place of the sum makes the learning rate depend on the size of the batch.",
+  name: "the gradient of a pass is the sum over its datums",
+  why: "A mean instead of the sum makes the effective learning rate depend on the batch size.",
   run: Effect.gen(function*() {
     const twins = yield* StateTwins.make
     const twice: StateTwins.Submit = (client) =>
@@ -118,9 +118,8 @@ const other = {
 
 export const ownInputs: Check.Check = {
   theme: "gradients",
-  name: "each datum of a pass has its own log-probabilities and advantages, and passes of different losses add up",
-  why:
-    "Groups are trained in one pass: where one member's advantages are read for another, the wrong answers are learned.",
+  name: "each datum of a pass uses its own log-probabilities and advantages, and passes with different losses add up",
+  why: "Groups are trained in one pass. If members' advantages are mixed up, the model learns the wrong answers.",
   run: Effect.gen(function*() {
     const twins = yield* StateTwins.make
     const data = [Examples.drifted(twins.logprobs), Examples.drifted(twins.logprobs, other)] as const

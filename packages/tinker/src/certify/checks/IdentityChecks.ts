@@ -78,11 +78,12 @@ const compare = Effect.fnUntraced(function*(owners: ReadonlyArray<Owner>) {
   }
 })
 
-const why = "Every client counts from 1 and names its checkpoints alike: programs would get each other's weights."
+const why =
+  "Every client numbers from 1 and uses the same checkpoint names, so programs would get each other's weights."
 
 export const ofSessions: Check.Check = {
   theme: "sessions",
-  name: "models, samplers and checkpoints with the same numbers and names are those of their session",
+  name: "sessions that use the same numbers and names get their own models, samplers and checkpoints",
   why,
   run: Effect.gen(function*() {
     const { session } = yield* RawRequests
@@ -97,7 +98,7 @@ export const ofSessions: Check.Check = {
 
 export const ofModels: Check.Check = {
   theme: "sessions",
-  name: "samplers and checkpoints of two models of a session that number and name them alike are their model's",
+  name: "two models of a session that use the same numbers and names get their own samplers and checkpoints",
   why,
   run: Effect.gen(function*() {
     const { session } = yield* RawRequests
@@ -112,9 +113,8 @@ export const ofModels: Check.Check = {
 
 export const reused: Check.Check = {
   theme: "repeats",
-  name:
-    "the number of a sampling session or a model that was used for another one is refused, or gives what is asked for",
-  why: "A client that counts wrongly would otherwise sample from weights that it did not ask for.",
+  name: "a sampling session or model number that was already used is refused, or gets what the new request asks for",
+  why: "A client that reuses a number by mistake would otherwise sample from the wrong weights.",
   run: Effect.gen(function*() {
     const { model: base_model, post, result, session } = yield* RawRequests
     const { id: session_id } = yield* session
@@ -129,7 +129,7 @@ export const reused: Check.Check = {
     if (isRefused(again)) yield* Blame.expectRefused(again)
     else {
       const found = yield* scored(again.body["sampling_session_id"], 1)
-      yield* Check.expectClose("logprobs of the weights that were asked for", found, logprobs, toleranceOf(logprobs))
+      yield* Check.expectClose("logprobs of the requested weights", found, logprobs, toleranceOf(logprobs))
     }
     yield* Blame.expectDone(yield* post("/create_model", Examples.adapter(session_id, base_model)))
     const other = yield* result(yield* post("/create_model", Examples.adapter(session_id, base_model, { rank: 4 })))
@@ -141,7 +141,7 @@ export const reused: Check.Check = {
 
 export const keys: Check.Check = {
   theme: "sessions",
-  name: "sessions that are asked for with other idempotency keys, or with none, are other sessions",
+  name: "requests with different idempotency keys, or without one, create different sessions",
   why: "Programs that share a session end each other's models.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
@@ -157,8 +157,8 @@ export const keys: Check.Check = {
 
 export const named: Check.Check = {
   theme: "sampling",
-  name: "a request to sample that names its weights itself gets those weights",
-  why: "Tools that keep no session sample this way, and would measure the base model in place of the trained one.",
+  name: "a sampling request that names its weights gets those weights",
+  why: "Tools without a session sample this way, and would evaluate the base model instead of the trained one.",
   run: Effect.gen(function*() {
     const { model: base_model, post, result } = yield* RawRequests
     const model = yield* NumberedModel.make
@@ -170,7 +170,7 @@ export const named: Check.Check = {
     const { sampling_session_id: _, seq_id: __, ...request } = Examples.sample("", 0, Examples.scoring)
     const ask = (source: object) => Effect.flatMap(post("/asample", { ...request, ...source }), result)
     const first = yield* ask({ model_path })
-    if (isRefused(first)) return yield* Check.absent("requests to sample need a sampling session")
+    if (isRefused(first)) return yield* Check.absent("sampling requests need a sampling session")
     for (
       const [what, found, expected] of [
         ["the trained weights", first, trained],
@@ -186,14 +186,14 @@ export const named: Check.Check = {
 
 export const joined: Check.Check = {
   theme: "sessions",
-  name: "every process that joins a sampling session gets a number of its own",
-  why: "Processes with the same number send requests of the same numbers, and get each other's samples.",
+  name: "every process that joins a sampling session gets its own number",
+  why: "Processes with the same number would number their requests alike and get each other's samples.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { sampler } = yield* session
     const join = post("/join_sampling_session", { sampling_session_id: yield* sampler, type: "join_sampling_session" })
     const first = yield* join
-    if (first.status === 404 || first.status === 405) return yield* Check.absent("sampling sessions are not joined")
+    if (first.status === 404 || first.status === 405) return yield* Check.absent("sampling sessions cannot be joined")
     const replies = [first, yield* join, yield* join]
     yield* expectOwn("numbers of processes", replies.map(({ body }) => body["client_counter"]))
   })

@@ -24,8 +24,8 @@ const withTargets = (weight: (token: number) => number = () => 1) =>
 
 export const targets: Check.Check = {
   theme: "training",
-  name: "targets are the tokens that are given, whatever follows in the input",
-  why: "Distillation and corrections train on other tokens than those of the text.",
+  name: "the targets of a pass are the given tokens, whatever the next input tokens are",
+  why: "Distillation and corrections train on tokens other than the text's own.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
@@ -58,8 +58,8 @@ const falls = Effect.fnUntraced(function*(
 
 export const zeroTarget: Check.Check = {
   theme: "gradients",
-  name: "other targets than the text's have their gradient, and token 0 is a target like any other",
-  why: "A target that is taken for padding is never learned.",
+  name: "targets that differ from the text have a gradient, and so does token 0",
+  why: "A target that is mistaken for padding is never learned.",
   run: Effect.gen(function*() {
     const twins = yield* StateTwins.make
     yield* falls(twins, "other targets", withTargets())
@@ -69,8 +69,8 @@ export const zeroTarget: Check.Check = {
 
 export const vocabulary: Check.Check = {
   theme: "logprobs",
-  name: "tokens from the whole vocabulary have the same log-probabilities for the trainer and the sampler",
-  why: "Token ids that are cut to fewer bits are other tokens, and only rare text shows it.",
+  name: "trainer and sampler agree on tokens from the whole vocabulary",
+  why: "Token ids truncated to fewer bits become other tokens, and only rare text shows it.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
@@ -103,8 +103,8 @@ const datumOf = (length: number, at: number) => ({
 
 export const mixed: Check.Check = {
   theme: "gradients",
-  name: "a pass over data of several lengths and weights is the sum of passes over each of them",
-  why: "Batches are sorted, packed and padded inside; a weight that ends at its neighbour teaches the wrong answer.",
+  name: "a pass over data of several lengths and weights equals the sum of passes over each datum",
+  why: "Servers sort, pack and pad batches. A weight applied to the neighbouring datum teaches the wrong answer.",
   run: Effect.gen(function*() {
     const twins = yield* StateTwins.make
     const [first = Examples.weighted(), ...rest] = mixedLengths.map(datumOf)
@@ -150,8 +150,8 @@ const sparse = (rows: ReadonlyArray<ReadonlyArray<number>>, dtype: string) => {
 
 export const sparseTensors: Check.Check = {
   theme: "training",
-  name: "sparse tensors are the dense ones without their zeros",
-  why: "The official SDK sends the candidates of distillation in this form wherever it is shorter.",
+  name: "sparse tensors give the same results as dense ones",
+  why: "The official SDK sends distillation candidates in this form if it is shorter.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
     const { model } = yield* session
@@ -171,7 +171,7 @@ export const sparseTensors: Check.Check = {
     const whole = yield* ask(1, dense)
     if (whole.status !== 200 || "error" in whole.body) {
       yield* Blame.expectRefused(whole)
-      return yield* Check.absent("several targets in a place are refused")
+      return yield* Check.absent("the server refuses several targets per position")
     }
     const written = yield* Effect.flatMap(ask(2, sparse), Blame.expectDone)
     const [one, other] = [yield* Examples.outputOf(whole), yield* Examples.outputOf(written)]
@@ -182,8 +182,8 @@ export const sparseTensors: Check.Check = {
 
 export const formats: Check.Check = {
   theme: "futures",
-  name: "the result of a pass in protobuf is its result in JSON",
-  why: "The official SDK reads passes in protobuf alone; tools and older clients read JSON.",
+  name: "the result of a pass is the same in protobuf and in JSON",
+  why: "The official SDK reads passes only in protobuf; tools and older clients read JSON.",
   run: Effect.gen(function*() {
     const { post, resultBytes, session } = yield* RawRequests
     const { model } = yield* session
@@ -210,8 +210,9 @@ const pass = (client: TrainingClient.TrainingClient, weight: number) =>
 
 export const onTheirWay: Check.Check = {
   theme: "order",
-  name: "what is saved between steps that are on their way has the weights of its place among them",
-  why: "Clients send an iteration without waiting: a snapshot that is early or late has the weights of another one.",
+  name: "a save submitted between unfinished steps has the weights at its place in the order",
+  why:
+    "Clients submit an iteration without waiting, so an early or late snapshot would have another iteration's weights.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker

@@ -84,8 +84,9 @@ const trainedBeside = (
 
 export const undisturbed: Check.Check = {
   theme: "training",
-  name: "nothing but a model's own passes and steps changes its gradient, its momentum, its weights, or its sampler's",
-  why: "Other programs train, fail and end beside a run all the time; what they leave in it no curve shows.",
+  name:
+    "only a model's own passes and steps change its gradient, momentum and weights, and nothing changes its sampler",
+  why: "Other programs train, fail and end beside a run, and no curve shows what they change in it.",
   run: Effect.gen(function*() {
     const expected = yield* trainedBeside(() => Effect.void)
     const found = yield* trainedBeside(disturb)

@@ -28,9 +28,8 @@ const expectLifetime = (what: string, found: number, expected: number) =>
 
 export const every: Check.Check = {
   theme: "checkpoints",
-  name: "a lifetime of any length is kept to the second by states and by weights, and alone by the one that has it",
-  why:
-    "A lifetime that is rounded, or cut to a limit of the server's own, deletes what was to be kept, or keeps it for ever.",
+  name: "a checkpoint keeps a lifetime of any length to the second, and other checkpoints are unaffected",
+  why: "A lifetime that the server rounds or caps deletes a checkpoint too early or keeps it forever.",
   run: Effect.gen(function*() {
     const model = yield* NumberedModel.make
     for (const ttl_seconds of lifetimes) {
@@ -56,8 +55,8 @@ const isAbsent = ({ status }: Reply) => status !== 200
 
 export const copied: Check.Check = {
   theme: "archive",
-  name: "a copy has the lifetime that it is given, or none, whatever the lifetime of the original",
-  why: "The best weights of a run are copied so that they stay.",
+  name: "a copy has the requested lifetime, or none, whatever the original's lifetime",
+  why: "Users copy a run's best weights to keep them.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { id: session_id } = yield* session
@@ -71,7 +70,7 @@ export const copied: Check.Check = {
       const [, run = ""] = /^tinker:\/\/([^/]+)\//.exec(textAt(copy.body, "tinker_path")) ?? []
       const found = yield* listed(run, "certify-brief", "weights")
       const expires = at(found, "expires_at") ?? undefined
-      if (ttl_seconds === undefined) yield* Check.expect(expires === undefined, "a copy that stays", expires)
+      if (ttl_seconds === undefined) yield* Check.expect(expires === undefined, "a copy without a lifetime", expires)
       else yield* expectLifetime("a copy", lifetimeOf(found), ttl_seconds)
     }
     const original = yield* listed(model.id, "certify-brief", "weights")

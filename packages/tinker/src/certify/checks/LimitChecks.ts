@@ -45,7 +45,7 @@ const refusesPass = (name: string, why: string, data: Fields<ReadonlyArray<objec
 const refusesRank = (name: string, rank: number): Check.Check => ({
   theme: "limits",
   name,
-  why: "An adapter of another rank than was asked for has another capacity, and its checkpoints do not load elsewhere.",
+  why: "An adapter with the wrong rank has a different capacity, and its checkpoints do not load elsewhere.",
   run: Effect.gen(function*() {
     const { model: base_model, post, session } = yield* RawRequests
     const { id: session_id } = yield* session
@@ -62,13 +62,13 @@ const beyond = 2 ** 31 - 2
 
 export const promptLength = refusesSample(
   "a prompt longer than the context is refused",
-  "A prompt that is cut silently is answered, and the reward is for another question.",
+  "A silently truncated prompt is answered, and the reward is for a different question.",
   Effect.map(contextLength, (contextLength) => ({ prompt: Examples.prompt(long(contextLength + 1)) }))
 )
 
 export const maxTokens = refusesSample(
   "a prompt and max_tokens that exceed the context are refused",
-  "Samples that end earlier than asked for count as truncated, without a reason.",
+  "Samples that end too early count as truncated.",
   Effect.map(
     contextLength,
     (contextLength) => ({ sampling_params: { ...Examples.sampling, max_tokens: contextLength } })
@@ -77,9 +77,9 @@ export const maxTokens = refusesSample(
 
 export const contextFills: Check.Check = {
   theme: "limits",
-  name: "a prompt and max_tokens that fill the stated context are answered",
+  name: "a prompt and max_tokens that exactly fill the stated context are accepted",
   why:
-    "Runs are planned by the stated context; a shorter one refuses the longest rollouts, which are the last to come.",
+    "Runs are planned with the stated context. If the real one is shorter, the longest rollouts fail late in the run.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const length = yield* contextLength
@@ -95,7 +95,7 @@ export const contextFills: Check.Check = {
 export const passFills: Check.Check = {
   theme: "limits",
   name: "a datum that fills the stated context is trained on",
-  why: "What can be sampled and not trained on fails a run at its longest rollout.",
+  why: "A rollout that can be sampled but not trained on fails the run.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const length = yield* contextLength
@@ -107,29 +107,29 @@ export const passFills: Check.Check = {
 
 export const promptToken = refusesSample(
   "a prompt with a token id outside of the vocabulary is refused",
-  "It means that the client has the wrong tokenizer, which no other sign shows.",
+  "The client has the wrong tokenizer, and would not notice otherwise.",
   Effect.succeed({ prompt: Examples.prompt([1, beyond]) })
 )
 
 export const noSamples = refusesSample(
   "a request for no samples is refused",
-  "It is a mistake of the client, which an empty answer hides.",
+  "The request is a mistake that an empty answer would hide.",
   Effect.succeed({ num_samples: 0 })
 )
 
 export const manySamples = refusesSample(
   "a request for a billion samples is refused",
-  "One request must not be able to end the server for everybody.",
+  "One request must not be able to bring the server down for everyone.",
   Effect.succeed({ num_samples: 1e9 })
 )
 
 export const temperature = refusesSample(
   "a negative temperature is refused",
-  "It turns the distribution upside down.",
+  "It would prefer the least likely tokens.",
   Effect.succeed({ sampling_params: { ...Examples.sampling, temperature: -1 } })
 )
 
-const hides = "It is a mistake of the client, which an answer of any kind hides."
+const hides = "The request is a mistake that any answer would hide."
 
 export const wideTopP = refusesSample(
   "a top_p above 1 is refused",
@@ -151,7 +151,7 @@ export const negativeSamples = refusesSample(
 
 export const emptyPrompt = refusesSample(
   "an empty prompt is refused",
-  "There is nothing to continue; what is put in its place is another prompt.",
+  "There is nothing to continue, and a substitute would be a different prompt.",
   Effect.succeed({ prompt: { chunks: [] } })
 )
 
@@ -166,8 +166,8 @@ const few = 3
 
 export const untilTheEnd: Check.Check = {
   theme: "limits",
-  name: "without max_tokens a sample may take what is left of the context, and reads all of its prompt",
-  why: "A limit that nobody asked for cuts answers, and a long prompt that loses its head is answered all the same.",
+  name: "without max_tokens a sample may fill the rest of the context, and its whole prompt is read",
+  why: "An unrequested limit truncates answers, and a long prompt that loses its beginning is answered anyway.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const length = yield* contextLength
@@ -203,7 +203,7 @@ export const untilTheEnd: Check.Check = {
 
 export const passLength = refusesPass(
   "a datum longer than the context is refused",
-  "Training data that are cut silently lose the tokens that earned the reward.",
+  "Silently truncated training data lose the tokens that earned the reward.",
   Effect.map(
     contextLength,
     (contextLength) => [Examples.datum({ tokens: long(contextLength + 1), targets: long(contextLength + 1) })]
@@ -212,38 +212,38 @@ export const passLength = refusesPass(
 
 export const targetToken = refusesPass(
   "a target outside of the vocabulary is refused",
-  "A target that is clamped trains the last token of the vocabulary.",
+  "A clamped target trains the last token of the vocabulary.",
   Effect.succeed([Examples.datum({ tokens: [1, 2], targets: [2, beyond] })])
 )
 
 export const noData = refusesPass(
   "a pass without data is refused",
-  "A step after it trains on nothing, or on what was left over.",
+  "The next step would train on nothing or on leftover gradients.",
   Effect.succeed([])
 )
 
 export const negativePromptToken = refusesSample(
   "a prompt with a negative token id is refused",
-  "A mask of training data that went into a prompt is read as another token.",
+  "A mask value in a prompt would be read as some other token.",
   Effect.succeed({ prompt: Examples.prompt([1, -100, 2]) })
 )
 
 export const negativeMaxTokens = refusesSample(
   "a negative max_tokens is refused",
-  "It is a mistake of the client, which samples of any length hide.",
+  "The request is a mistake that samples of any length would hide.",
   Effect.succeed({ sampling_params: { ...Examples.sampling, max_tokens: -1 } })
 )
 
 export const negativeTarget = refusesPass(
   "a negative target is refused",
-  "Other trainers skip such targets, and this one would learn some token in their place.",
+  "Other trainers ignore such targets; this one would train on some other token.",
   Effect.succeed([Examples.datum({ tokens: [1, 2], targets: [2, -100] })])
 )
 
 export const negativeRate: Check.Check = {
   theme: "limits",
   name: "a step with a negative learning rate is refused",
-  why: "A schedule that ran past its end would unlearn what the run has learned.",
+  why: "A schedule that runs past its end would undo what the run has learned.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { model } = yield* session
@@ -268,8 +268,8 @@ const image = {
 
 export const images: Check.Check = {
   theme: "limits",
-  name: "an image in a prompt is read, or refused",
-  why: "A model that never sees the image answers all the same, and is rewarded for guessing.",
+  name: "an image in a prompt is used or refused",
+  why: "A model that never sees the image answers anyway and is rewarded for guessing.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
     const { sampler } = yield* session
@@ -282,7 +282,7 @@ export const images: Check.Check = {
     )
     if (seen.status !== 200 || "error" in seen.body) {
       yield* Blame.expectRefused(seen)
-      return "images are refused"
+      return "the server refuses images"
     }
     const { prompt_logprobs: found } = seen.body
     const length = Array.isArray(found) ? found.length : 0

@@ -9,13 +9,13 @@ import * as StateTwins from "../StateTwins.ts"
 
 export const sampler: Check.Check = {
   theme: "sessions",
-  name: "a sampler is described by its base model and its weights",
-  why: "The official SDK chooses a sampler's tokenizer by this answer.",
+  name: "the description of a sampler names its base model and weights",
+  why: "The official SDK chooses a sampler's tokenizer from this answer.",
   run: Effect.gen(function*() {
     const { get, model: baseModel, post, session } = yield* RawRequests
     const { id: session_id, sampler } = yield* session
     const base = yield* get(`/samplers/${yield* sampler}`)
-    if (base.status === 404) return yield* Check.absent("samplers are not described")
+    if (base.status === 404) return yield* Check.absent("the server does not describe samplers")
     const shown = `${base.body["base_model"]} ${base.body["model_path"] ?? "without a path"}`
     yield* Check.expect(shown === `${baseModel} without a path`, `${baseModel} without a path`, shown)
     const tinker = yield* Tinker.Tinker
@@ -37,7 +37,7 @@ export const sampler: Check.Check = {
 export const members: Check.Check = {
   theme: "sessions",
   name: "a session lists its models and samplers",
-  why: "What a program left behind is found and ended by this list.",
+  why: "Users find and end leftover models and samplers with this list.",
   run: Effect.gen(function*() {
     const { session } = yield* RawRequests
     const rest = yield* RestClient
@@ -55,8 +55,8 @@ const pageSize = 100
 
 export const begun: Check.Check = {
   theme: "archive",
-  name: "a run is in the list of runs from its beginning, before it has a checkpoint",
-  why: "A run that hangs before its first checkpoint is looked for in this list.",
+  name: "a new run is listed before it has a checkpoint",
+  why: "Users look for a run that hangs before its first checkpoint in this list.",
   run: Effect.gen(function*() {
     const { session } = yield* RawRequests
     const rest = yield* RestClient
@@ -74,8 +74,8 @@ export const begun: Check.Check = {
 
 export const unloaded: Check.Check = {
   theme: "sessions",
-  name: "a model that is unloaded takes no more requests, and others of its session go on",
-  why: "A model that stays fills the memory that its client has given back.",
+  name: "an unloaded model refuses requests, and other models of its session continue",
+  why: "A model that stays loaded uses memory that its client has released.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { model } = yield* session
@@ -97,9 +97,8 @@ const usualTokenizer = (model: string) => {
 
 export const tokenizer: Check.Check = {
   theme: "models",
-  name: "the tokenizer of a model in training is that of its samplers",
-  why:
-    "The official SDK asks a model for its tokenizer and a sampler for its base model: text is encoded by one and decoded by the other.",
+  name: "a model in training and its samplers have the same tokenizer",
+  why: "The official SDK encodes text with the model's tokenizer and decodes it with that of the sampler's base model.",
   run: Effect.gen(function*() {
     const { model: baseModel, post, session } = yield* RawRequests
     const { model } = yield* session
@@ -116,8 +115,8 @@ export const tokenizer: Check.Check = {
 
 export const unseeded: Check.Check = {
   theme: "seeds",
-  name: "requests without a seed give other samples each time",
-  why: "A run without seeds that samples the same group again and again learns from the same few answers.",
+  name: "requests without a seed give different samples each time",
+  why: "A run without seeds would learn from the same few answers again and again.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel }))

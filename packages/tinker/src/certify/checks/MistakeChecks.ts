@@ -7,8 +7,7 @@ import * as Examples from "../Examples.ts"
 import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests, type Reply } from "../RawRequests.ts"
 
-const why =
-  "Clients resend a request for minutes where the server blames itself; a wrong request then looks like a hang."
+const why = "Clients resend a request for minutes after a server error, so an invalid request would look like a hang."
 
 const nothing = "certify-nothing"
 
@@ -55,7 +54,7 @@ const isAbsent = ({ status }: Reply) => status === 405 || status === 501
 
 export const missing: Check.Check = {
   theme: "errors",
-  name: "what is asked of a session, a model, a sampler, a run or a checkpoint that is not there is the client's fault",
+  name: "a request for a missing session, model, sampler, run or checkpoint is a client error",
   why,
   run: Effect.gen(function*() {
     const { get, model: base_model, post, session } = yield* RawRequests
@@ -98,8 +97,8 @@ const wrongSamples = [
 
 export const wrongTypes: Check.Check = {
   theme: "errors",
-  name: "a value of another type than its field has is refused, and never read as something else",
-  why: "What a client wrote by mistake is answered as if it had written something else.",
+  name: "a value of the wrong type is refused, never converted",
+  why: "A converted mistake is answered as if the client had written something else.",
   run: Effect.gen(function*() {
     const { model: base_model, post, session } = yield* RawRequests
     const { id: session_id, model, sampler } = yield* session
@@ -138,7 +137,7 @@ const policy = ["logprobs", "advantages"]
 
 export const missingInputs: Check.Check = {
   theme: "errors",
-  name: "a pass whose data lack what their loss reads is refused, and adds no gradient",
+  name: "a pass whose data lack an input of the loss is refused and adds no gradient",
   why: "A server that fills in missing values trains on numbers that no client sent.",
   run: Effect.gen(function*() {
     const made = yield* NumberedModel.make
@@ -167,8 +166,8 @@ export const missingInputs: Check.Check = {
 
 export const manyCandidates: Check.Check = {
   theme: "limits",
-  name: "a request for more candidates, samples or stops than a server gives is refused, or answered in full",
-  why: "A list that is cut without a word is taken for the whole.",
+  name: "a request with very many candidates, samples or stops is refused or answered in full",
+  why: "Clients take a silently shortened list for the complete one.",
   run: Effect.gen(function*() {
     const { model, post, result, session } = yield* RawRequests
     const { topkPromptLogprobs: most } = yield* Tinker.Tinker.use(({ capabilities }) => capabilities(model))
@@ -203,13 +202,13 @@ export const manyCandidates: Check.Check = {
 
 export const finished: Check.Check = {
   theme: "sessions",
-  name: "a finished session takes no new models and samplers",
-  why: "What is made in a session that has ended is never ended itself.",
+  name: "a finished session refuses new models and samplers",
+  why: "Models and samplers of an ended session would never be released.",
   run: Effect.gen(function*() {
     const { model: base_model, post, session } = yield* RawRequests
     const { id: session_id } = yield* session
     const { status } = yield* post(`/sessions/${session_id}/finish`, {})
-    if (status === 404) return yield* Check.absent("sessions end by their silence alone")
+    if (status === 404) return yield* Check.absent("sessions end only by a timeout")
     yield* Blame.expectRefused(yield* post("/create_model", Examples.adapter(session_id, base_model)))
     yield* Blame.expectRefused(
       yield* post("/create_sampling_session", {
@@ -224,8 +223,8 @@ export const finished: Check.Check = {
 
 export const failedTwice: Check.Check = {
   theme: "futures",
-  name: "a result that is a failure is the same failure when it is asked for again, and of no other request",
-  why: "A client that asks again would wait for ever for a result that will not come, or take it for a success.",
+  name: "a failed result stays the same failure when it is requested again, and other requests are unaffected",
+  why: "A client that asks again would wait forever, or take the failure for a success.",
   run: Effect.gen(function*() {
     const { post, result } = yield* RawRequests
     const made = yield* NumberedModel.make

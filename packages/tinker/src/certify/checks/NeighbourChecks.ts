@@ -47,9 +47,8 @@ const saveAll = Effect.fnUntraced(function*(model: NumberedModel.NumberedModel) 
 
 export const listedApart: Check.Check = {
   theme: "archive",
-  name:
-    "what is done to a checkpoint leaves every other one of its run and of other runs as it was, however it is named",
-  why: "Names are numbered and begin alike: step-1 that takes step-10 with it loses the work of days.",
+  name: "an operation on a checkpoint changes no other checkpoint of any run, however similar the names",
+  why: "Names share prefixes. If deleting step-1 also deletes step-10, days of work are lost.",
   run: Effect.gen(function*() {
     const rest = yield* RestClient
     const [model, other] = [yield* NumberedModel.make, yield* NumberedModel.make]
@@ -77,8 +76,8 @@ export const listedApart: Check.Check = {
 
 export const overwrittenAlone: Check.Check = {
   theme: "checkpoints",
-  name: "a state that is overwritten leaves those whose names are like its own with their weights",
-  why: "A rolling checkpoint that replaces others than its own destroys the states that were to be kept.",
+  name: "overwriting a state leaves the weights of similarly named states unchanged",
+  why: "A rolling checkpoint that replaces other states destroys what should be kept.",
   run: Effect.gen(function*() {
     const model = yield* NumberedModel.make
     const save = (path: string, overwrite: boolean) =>

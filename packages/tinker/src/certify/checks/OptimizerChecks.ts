@@ -8,7 +8,7 @@ import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 import * as Visible from "../Visible.ts"
 
-const why = "An option that is ignored or read as another one trains something else without any error."
+const why = "An ignored or misread option changes the training without any error."
 
 /** One weight for all tokens of the examples, or undefined for a step without a pass. */
 type Step = readonly [weight: number | undefined, adam: AdamParams.AdamParams]
@@ -130,7 +130,7 @@ export const learningRate = equals(
   (learningRate) => [
     ["a step on a third of the loss", [[1 / 3, { learningRate, ...steep }]], [[1, { learningRate, ...steep }]]],
     [
-      "a step without means of gradients",
+      "a step with beta1 0",
       [[1, { learningRate, ...plain, ...steep }]],
       [[1, { learningRate, ...steep }]]
     ],
@@ -145,7 +145,7 @@ export const learningRate = equals(
 const glide = (beta1: number) => beta1 / (1 + beta1)
 
 export const beta1 = equals(
-  "beta1 decides how much a gradient counts in the step after its own",
+  "beta1 sets how much a gradient counts in the next step",
   flat,
   (learningRate) => [
     [
@@ -176,7 +176,7 @@ export const beta1 = equals(
  * rate is then as fast as with a usual one, provided `eps` is equally small.
  */
 export const smallSteps = equals(
-  "steps of a tiny learning rate have their length",
+  "steps with a tiny learning rate have the right length",
   flat,
   (usual) =>
     [1e-5, 1e-8].map((learningRate) => {
@@ -195,8 +195,8 @@ const descents = (count: number, learningRate: number): ReadonlyArray<Step> =>
 
 export const manySteps: Check.Check = {
   theme: "optimizer",
-  name: "many short steps go as far as a few long ones",
-  why: "Runs take thousands of steps: what is lost or rounded away in some of them is lost for good.",
+  name: "many short steps move the weights as far as a few long ones",
+  why: "Runs take thousands of steps, and their rounding errors add up.",
   run: Effect.gen(function*() {
     const { change } = yield* twins
     const learningRate = yield* rateOf(change, 4, flat)
@@ -210,7 +210,7 @@ export const manySteps: Check.Check = {
 }
 
 const withoutPass = equals(
-  "a step without a pass before it has no gradient",
+  "a step without a pass uses a zero gradient",
   flat,
   (learningRate) => [
     [
@@ -235,14 +235,14 @@ export const nothing: Check.Check = {
   run: Effect.catchIf(
     withoutPass.run,
     (error) => error._tag === "TinkerError" && error.reason._tag === "Rejected",
-    () => Check.absent("a step without a pass before it is refused")
+    () => Check.absent("the server refuses a step without a pass")
   )
 }
 
 export const between: Check.Check = {
   theme: "optimizer",
-  name: "means of gradients stay, whatever is asked for between two steps",
-  why: "Every iteration saves, samples and scores before its step; an optimizer that forgets then has no momentum.",
+  name: "the optimizer's momentum survives all requests between two steps",
+  why: "Every iteration saves, samples and scores before its step. An optimizer that these reset has no momentum.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
@@ -266,7 +266,7 @@ export const between: Check.Check = {
 }
 
 export const resting = equals(
-  "a step with a learning rate of 0 moves nothing, and its gradient counts in the means of the next",
+  "a step with learning rate 0 changes no weight, but its gradient counts in the optimizer's means",
   flat,
   (learningRate) => [
     [
@@ -283,7 +283,7 @@ export const resting = equals(
 )
 
 export const beta2 = equals(
-  "beta2 decides how long a large gradient shortens steps",
+  "beta2 sets how long a large gradient shortens later steps",
   steep,
   (learningRate) =>
     [0.7, 0.95].map((beta2) => {
@@ -297,7 +297,7 @@ export const beta2 = equals(
 )
 
 export const eps = equals(
-  "eps is added to the root of the mean of squares",
+  "eps is added to the root of the mean squared gradient",
   flat,
   (learningRate) => [
     [
@@ -314,7 +314,7 @@ export const eps = equals(
 )
 
 export const tinyEps = equals(
-  "an eps of 1e-12 leaves small gradients their steps",
+  "an eps of 1e-12 does not shorten the steps of small gradients",
   steep,
   (learningRate) => [
     ["a step on a hundred-millionth of the loss", [[1e-8, { learningRate, ...steep }]], [[1, {
@@ -325,7 +325,7 @@ export const tinyEps = equals(
 )
 
 export const defaults = equals(
-  "a step that names the learning rate alone has beta1 0.9 and beta2 0.95, without decay and clip",
+  "a step with only a learning rate uses beta1 0.9 and beta2 0.95, without decay or clipping",
   steep,
   (learningRate) => [
     [
@@ -349,7 +349,7 @@ export const defaults = equals(
 const clipped = { gradClipNorm: 1e-3, ...flat }
 
 export const clip = equals(
-  "grad_clip_norm shortens every gradient to the same length",
+  "grad_clip_norm shortens longer gradients to that norm",
   clipped,
   (learningRate) => [
     ["a step on ten times the loss", [[10, { learningRate, ...clipped }]], [[1, { learningRate, ...clipped }]]],
@@ -362,7 +362,7 @@ export const clip = equals(
 )
 
 export const wideClip = equals(
-  "a grad_clip_norm above the gradient's length leaves it alone",
+  "a grad_clip_norm above the gradient's norm changes nothing",
   flat,
   (learningRate) => [
     ["a clipped step", [[1, { learningRate, gradClipNorm: 1e6, ...flat }]], [[1, { learningRate, ...flat }]]]
@@ -371,7 +371,7 @@ export const wideClip = equals(
 
 export const clipToNorm: Check.Check = {
   theme: "optimizer",
-  name: "grad_norm is the length of the gradient before the clip, and a clip to half of it halves the step",
+  name: "grad_norm is the gradient's norm before clipping, and clipping to half of it halves the step",
   why,
   run: Effect.gen(function*() {
     const { change, path } = yield* twins
@@ -396,8 +396,8 @@ export const clipToNorm: Check.Check = {
 
 export const clipOfSum: Check.Check = {
   theme: "optimizer",
-  name: "grad_norm and the clip are of the sum of all passes before a step",
-  why: "Large batches come in many passes: clipped one by one they weigh otherwise than together.",
+  name: "grad_norm and clipping use the sum of all passes before a step",
+  why: "Large batches come in many passes, and clipping each pass would weight them differently.",
   run: Effect.gen(function*() {
     const { before, change, path } = yield* twins
     const tinker = yield* Tinker.Tinker
@@ -428,7 +428,7 @@ const slowly = { ...toNothing, learningRate: 100, weightDecay: 0.01 }
 
 export const weightDecay: Check.Check = {
   theme: "optimizer",
-  name: "weight_decay times the learning rate is the share of each weight that a step takes away",
+  name: "a step removes weight_decay times the learning rate of each weight",
   why,
   run: Effect.gen(function*() {
     const { change } = yield* twins

@@ -49,8 +49,8 @@ const wide = 100
 
 export const wideTopK: Check.Check = {
   theme: "sampling",
-  name: "a top_k of 100 draws from 100 tokens, neither more nor fewer",
-  why: "A cut that stops at another number than was asked for explores too little, or lets the tail in.",
+  name: "a top_k of 100 draws from exactly 100 tokens",
+  why: "A wrong cutoff explores too little or admits the tail.",
   run: Effect.gen(function*() {
     const { client } = yield* sampler
     const distinct = (count: number, more: { readonly topK?: number }) =>
@@ -72,8 +72,8 @@ export const wideTopK: Check.Check = {
 
 export const combined: Check.Check = {
   theme: "sampling",
-  name: "top_k and top_p hold together, and at a temperature",
-  why: "An option that is dropped where another is given leaves samples to another distribution.",
+  name: "top_k and top_p apply together and with a temperature",
+  why: "If one option disables another, samples come from the wrong distribution.",
   run: Effect.gen(function*() {
     const { client } = yield* sampler
     const prompt = yield* Draws.openPrompt(client)
@@ -92,11 +92,11 @@ const near = 0.08
 
 export const cold: Check.Check = {
   theme: "sampling",
-  name: "a temperature of 0.1 still draws the second of two tokens that are almost equally likely",
-  why: "Evaluations at low temperatures are samples all the same: drawn greedily, all answers to a question are one.",
+  name: "a temperature of 0.1 still draws both of two almost equally likely tokens",
+  why: "Evaluations at low temperatures need samples. With greedy decoding all answers to a question are equal.",
   run: Effect.gen(function*() {
     const { capabilities: { topkPromptLogprobs: most }, client } = yield* sampler
-    if (most < 2) return yield* Check.absent("the server gives no candidates for the tokens of a prompt")
+    if (most < 2) return yield* Check.absent("the server returns no candidates for prompt tokens")
     const { tokens } = yield* one(client, { maxTokens: 160, temperature: 1.5, stop: [] })
     const text = [...Examples.tokens, ...tokens]
     const { topkPromptLogprobs = [] } = yield* client.sample({
@@ -109,7 +109,7 @@ export const cold: Check.Check = {
     const at = gaps.findIndex((gap) => gap < near)
     const [best, second] = topkPromptLogprobs[at] ?? []
     if (best === undefined || second === undefined) {
-      return yield* Check.absent("nowhere in a text are two tokens almost equally likely")
+      return yield* Check.absent("no position of the text has two almost equally likely tokens")
     }
     const draws = yield* Draws.first(client, ModelInput.fromTokens(text.slice(0, at)), 128, { temperature: 0.1 })
     const seconds = draws.filter(({ token }) => token === second.token).length
@@ -121,8 +121,8 @@ export const cold: Check.Check = {
 
 export const many: Check.Check = {
   theme: "sampling",
-  name: "each of 160 samples of a request is a sample of its own",
-  why: "A group whose members are copies of each other has nothing to compare.",
+  name: "the 160 samples of a request are drawn independently",
+  why: "A group of identical members has nothing to compare.",
   run: Effect.gen(function*() {
     const { client } = yield* sampler
     const drawn = yield* unlessRefused(
@@ -131,16 +131,15 @@ export const many: Check.Check = {
     )
     yield* Check.expect(drawn.length === 160, "160 samples", drawn.length)
     const distinct = (from: number, to: number) => new Set(drawn.slice(from, to).map(words)).size
-    if (distinct(0, 24) < 24) return yield* Check.absent("samples are alike where the next tokens are nearly certain")
+    if (distinct(0, 24) < 24) return yield* Check.absent("the next tokens are nearly certain, so samples may be equal")
     yield* Check.expect(distinct(0, 160) > 120, "samples that differ", `${distinct(0, 160)} of 160`)
   })
 }
 
 export const long: Check.Check = {
   theme: "sampling",
-  name: "max_tokens of 600 gives 600 tokens and their log-probabilities, and stop tokens end samples late in them",
-  why:
-    "A limit that nobody asked for cuts the longest answers, which count as truncated, and stops that come late are missed.",
+  name: "max_tokens 600 gives 600 tokens with log-probabilities, and stop tokens also work late in a sample",
+  why: "An unrequested limit truncates the longest answers, and late stops are missed.",
   run: Effect.gen(function*() {
     const { capabilities: { contextLength }, client } = yield* sampler
     const maxTokens = Math.min(600, contextLength - Examples.input.length - 1)
@@ -154,7 +153,7 @@ export const long: Check.Check = {
     )
     const counts = [...new Set(tokens)].map((token) => [token, tokens.filter((one) => one === token).length] as const)
     const stop = counts.filter(([, count]) => count >= 3 && count <= 8).slice(0, 1).map(([token]) => token)
-    if (stop.length === 0) return yield* Check.absent("no token comes a few times in a long sample")
+    if (stop.length === 0) return yield* Check.absent("no token occurs only a few times in a long sample")
     for (const { tokens, stopReason } of yield* sample(client, 4, { maxTokens, temperature: 1.5, stop })) {
       const at = tokens.findIndex((token) => stop.includes(token))
       const isRight = at < 0 ? stopReason === "length" : at === tokens.length - 1 && stopReason === "stop"
@@ -169,8 +168,8 @@ export const long: Check.Check = {
 
 export const stops: Check.Check = {
   theme: "sampling",
-  name: "the last of 40 stop tokens stops, and so does one that is the first token drawn",
-  why: "A list that is cut, or a stop that comes at once and is not seen, lets samples run to their limit.",
+  name: "the last of 40 stop tokens works, and so does a stop token that is drawn first",
+  why: "If a long stop list is shortened or an immediate stop is missed, samples run to their limit.",
   run: Effect.gen(function*() {
     const { client } = yield* sampler
     const { tokens: free } = yield* one(client, { maxTokens: 12, temperature: 0, stop: [] })
@@ -194,8 +193,8 @@ const common = [" ", "e", "a", "\n", "1", ",", "o", "t", "n"]
 
 export const keptString: Check.Check = {
   theme: "sampling",
-  name: "the token that completes a stop string is part of the sample, and counts for its limit",
-  why: "Training data lack the token that ended the answer, so that the model forgets to end.",
+  name: "the token that completes a stop string is part of the sample and counts toward max_tokens",
+  why: "Without that token in the training data, the model forgets to end its answers.",
   run: Effect.gen(function*() {
     const { client } = yield* sampler
     const ask = (stop: string, maxTokens: number) => one(client, { maxTokens, temperature: 0, stop: [stop] })
@@ -232,8 +231,8 @@ const expectGreedy = (found: Sampling.SampledTokens, expected: Sampling.SampledT
 
 export const atOnce: Check.Check = {
   theme: "sampling",
-  name: "requests that run at once keep their own prompts, limits, stops and temperatures",
-  why: "Servers draw many requests in one batch, and a rollout with its neighbour's options is no rollout.",
+  name: "concurrent requests keep their own prompts, limits, stops and temperatures",
+  why: "Servers batch many requests, and a rollout with another request's options is useless.",
   run: Effect.gen(function*() {
     const { client } = yield* sampler
     const prompts = [
@@ -272,8 +271,8 @@ const filters: ReadonlyArray<Omit<Sampling.SamplingParams, "maxTokens">> = [
 export const untempered: Check.Check = {
   theme: "logprobs",
   name:
-    "those of samples are the model's own at every temperature, top_k and top_p, with those of the prompt beside them",
-  why: "Importance ratios compare them with the trainer's, which knows nothing of temperatures.",
+    "sample log-probabilities are the model's own at every temperature, top_k and top_p, also beside prompt_logprobs",
+  why: "Importance ratios compare them with the trainer's, which have no temperature.",
   run: Effect.gen(function*() {
     const { client } = yield* sampler
     const prompt = yield* client.computeLogprobs(Examples.input)
@@ -296,8 +295,8 @@ export const untempered: Check.Check = {
 
 export const pieces: Check.Check = {
   theme: "logprobs",
-  name: "a prompt in chunks is the whole prompt, one token is a prompt, and token 0 is a token",
-  why: "A chunk that is dropped, or a token that is taken for padding, is an answer to another question.",
+  name: "a prompt in chunks equals the whole prompt, a single token is a valid prompt, and token 0 is read like others",
+  why: "If a chunk is dropped or a token is mistaken for padding, a different question is answered.",
   run: Effect.gen(function*() {
     const { client } = yield* sampler
     const { tokens } = Examples
@@ -334,11 +333,11 @@ export const pieces: Check.Check = {
 
 export const mostCandidates: Check.Check = {
   theme: "logprobs",
-  name: "one candidate of a prompt token is the likeliest, and as many as the server has are all in their order",
-  why: "Distillation reads the teacher's whole list; one that is cut loses its tail.",
+  name: "a single candidate of a prompt token is the most likely one, and longer lists are in descending order",
+  why: "Distillation reads the teacher's whole list, and a shortened one loses its tail.",
   run: Effect.gen(function*() {
     const { capabilities: { topkPromptLogprobs: most }, client } = yield* sampler
-    if (most < 2) return yield* Check.absent("the server gives no candidates for the tokens of a prompt")
+    if (most < 2) return yield* Check.absent("the server returns no candidates for prompt tokens")
     const ask = (topkPromptLogprobs: number) =>
       client.sample({ prompt: Examples.input, params: { maxTokens: 1 }, promptLogprobs: true, topkPromptLogprobs })
     const count = Math.min(most, 20)
@@ -366,11 +365,11 @@ export const mostCandidates: Check.Check = {
 
 export const eachSample: Check.Check = {
   theme: "logprobs",
-  name: "every sample of a request has candidates of its own tokens",
-  why: "Candidates of one sample that are told of all of them teach the wrong tokens.",
+  name: "every sample of a request has candidates for its own tokens",
+  why: "If all samples get the candidates of one, distillation learns the wrong tokens.",
   run: Effect.gen(function*() {
     const { capabilities: { topkPromptLogprobs: most }, client } = yield* sampler
-    if (most < 2) return yield* Check.absent("the server gives no candidates for the tokens of a prompt")
+    if (most < 2) return yield* Check.absent("the server returns no candidates for prompt tokens")
     const { sequences } = yield* client.sample({
       prompt: Examples.input,
       numSamples: 3,
@@ -393,8 +392,8 @@ export const eachSample: Check.Check = {
 
 export const severalTargets: Check.Check = {
   theme: "logprobs",
-  name: "two targets in a place are scored apart, and −1 asks for nothing",
-  why: "Distillation scores the teacher's candidates in the student's place, and not all places have as many.",
+  name: "two targets at a position are scored separately, and −1 means no target",
+  why: "Distillation scores the teacher's candidates, and their number varies by position.",
   run: Effect.gen(function*() {
     const { client } = yield* sampler
     const rest = Examples.tokens.subarray(1)
@@ -426,12 +425,13 @@ const seeds = [1, 2, 11, 101, 257, 1001, 65537, 2 ** 24 + 1, 2 ** 31 - 1]
 
 export const manySeeds: Check.Check = {
   theme: "seeds",
-  name:
-    "every seed has samples of its own, which are the same for another sampler, and other ones at other temperatures",
-  why: "Groups of a run are told apart by their seeds, and a run is repeated by them in another session.",
+  name: "every seed has its own samples: equal for another sampler, different at other temperatures",
+  why: "Seeds distinguish the groups of a run, and repeat a run in another session.",
   run: Effect.gen(function*() {
     const { baseModel, capabilities: { seeds: promised }, client, tinker } = yield* sampler
-    if (!Capabilities.promise(promised, "request")) return yield* Check.absent("samples of a seed are not repeated")
+    if (!Capabilities.promise(promised, "request")) {
+      return yield* Check.absent("the same seed does not repeat its samples")
+    }
     const ask = (from: SamplingClient.SamplingClient, seed: number, params: Partial<Sampling.SamplingParams> = {}) =>
       Effect.map(one(from, { maxTokens: 16, temperature: 1.5, stop: [], seed, ...params }), words)
     const found = yield* Effect.forEach(seeds, (seed) => ask(client, seed), { concurrency: 4 })

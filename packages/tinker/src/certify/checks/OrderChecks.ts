@@ -9,13 +9,13 @@ const moved = 1e-4
 
 export const byNumber: Check.Check = {
   theme: "order",
-  name: "requests of a model run by their numbers, whichever arrives first",
-  why: "Clients send the parts of a batch over several connections: a step that overtakes its pass trains on nothing.",
+  name: "a model's requests run in the order of their numbers, not of arrival",
+  why: "Clients use several connections, and a step that overtakes its pass trains on nothing.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
     const config = yield* post("/client/config", { sdk_version })
     if (config.body["parallel_fwdbwd_chunks"] !== true) {
-      return yield* Check.absent("the server asks its clients to send one request after the other")
+      return yield* Check.absent("the server's config tells clients to send requests one after another")
     }
     const { model } = yield* session
     const model_id = yield* model
@@ -28,15 +28,15 @@ export const byNumber: Check.Check = {
     yield* Check.expect(
       Check.distance(untrained, trained) > moved,
       "request 3 to see what requests 1 and 2 trained",
-      "the log-probabilities of before"
+      "the same log-probabilities as before"
     )
   })
 }
 
 export const inTurn: Check.Check = {
   theme: "order",
-  name: "requests of a model that are sent at once run one after the other",
-  why: "Clients send a pass, its step and the next pass without waiting for any of them.",
+  name: "a model's concurrent requests run one after another",
+  why: "Clients submit a pass, its step and the next pass without waiting.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
     const { model } = yield* session
@@ -53,15 +53,15 @@ export const inTurn: Check.Check = {
     yield* Check.expect(
       Check.distance(first ?? [], last ?? []) > moved,
       "the last pass to see the step before it",
-      "the log-probabilities of before"
+      "the same log-probabilities as before"
     )
   })
 }
 
 export const refusedFirst: Check.Check = {
   theme: "order",
-  name: "a request that is refused does not hold up those after it",
-  why: "One wrong request would otherwise stop a run until its deadline.",
+  name: "a refused request does not block the requests after it",
+  why: "Otherwise one invalid request would stall a run until its deadline.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { model } = yield* session

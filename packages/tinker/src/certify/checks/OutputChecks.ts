@@ -43,12 +43,12 @@ const passed = Effect.fnUntraced(function*(
   return { found, logprobs }
 })
 
-const missing = Check.absent("passes do not report elementwise_loss")
+const missing = Check.absent("the server does not report elementwise_loss")
 
 export const crossEntropy: Check.Check = {
   theme: "losses",
   name: "elementwise_loss of cross_entropy is each token's weight times its negative log-probability",
-  why: "Loss curves by token are drawn from it; with the other sign they rise while a model learns.",
+  why: "Per-token loss curves use it. With the wrong sign they rise while a model learns.",
   run: Effect.gen(function*() {
     const { found, logprobs } = yield* passed(() => ({ data: [Examples.datum({ weights })], loss: "cross_entropy" }))
     const field = found.outputs[0]?.["elementwise_loss"]
@@ -71,7 +71,7 @@ const byToken = (
 ): Check.Check => ({
   theme: "losses",
   name: `elementwise_loss of ${loss}${what} is its formula for each token`,
-  why: "Loss curves by token are drawn from it, and audits look for the tokens that a clip left out.",
+  why: "Per-token loss curves and audits of clipped tokens use it.",
   run: Effect.gen(function*() {
     const { found, logprobs } = yield* passed((logprobs) => {
       const { loss_fn_inputs: { target_tokens }, model_input } = Examples.datum()
@@ -119,8 +119,9 @@ const policies = [
 
 export const metrics: Check.Check = {
   theme: "losses",
-  name: "loss:sum of a batch is the sum over its data, and every metric's name ends with how it is reduced",
-  why: "Clients add up the parts of a batch by these names; the official SDK fails on a name with none or two colons.",
+  name: "loss:sum of a batch is the sum over its data, and every metric's name ends with its reduction",
+  why:
+    "Clients combine the parts of a batch by the reduction. The official SDK fails on names without exactly one colon.",
   run: Effect.gen(function*() {
     const short = Examples.datum({ tokens: [2, 7], targets: [7, 1], weights: [1, 2] })
     const { found, logprobs } = yield* passed(() => ({

@@ -39,8 +39,8 @@ interface Listing {
 
 const offsets = ({ fill, ids, path, what }: Listing): Check.Check => ({
   theme: "archive",
-  name: `pages of ${what} have the items from their offset on, as many as their limit`,
-  why: "A client that reads a long list page by page misses items, or meets them twice.",
+  name: `pages of ${what} start at their offset and have as many items as their limit`,
+  why: "A client that reads a long list page by page would miss items or read them twice.",
   run: Effect.gen(function*() {
     const { get } = yield* RawRequests
     yield* fill
@@ -118,8 +118,8 @@ const checkpoints = offsets({
 
 export const newestFirst: Check.Check = {
   theme: "archive",
-  name: "the checkpoints of all runs are listed newest first",
-  why: "The first page is what tools show and clean up by; the checkpoint that was just saved is not on it otherwise.",
+  name: "the checkpoints of all runs are listed from newest to oldest",
+  why: "Tools show and clean up the first page, which would otherwise lack the newest checkpoint.",
   run: Effect.gen(function*() {
     const { get } = yield* RawRequests
     const paths = yield* saved
@@ -157,8 +157,8 @@ const walked = Effect.fnUntraced(function*({ ids, path }: Pick<Listing, "ids" | 
 
 export const longPages: Check.Check = {
   theme: "archive",
-  name: "pages of many checkpoints lead from one to the next by their cursors, without a gap",
-  why: "A page that ends earlier than its cursor says hides checkpoints from everything that reads lists.",
+  name: "the cursors of checkpoint pages lead through all checkpoints without a gap",
+  why: "A page that is shorter than its cursor says hides checkpoints.",
   run: Effect.gen(function*() {
     const { get } = yield* RawRequests
     const model = yield* NumberedModel.make
@@ -194,8 +194,8 @@ export const longPages: Check.Check = {
 /** A check that a list contains each item once, read in pages of seven items up to its end or its twelfth page. */
 const wholeLists = (path: string, name: string, id: string): Check.Check => ({
   theme: "archive",
-  name: `${name} are listed once each, on as many pages as their number says`,
-  why: "A client that goes through a list page by page misses items, or counts them twice.",
+  name: `${name} are each listed once, on as many pages as the total implies`,
+  why: "A client that reads a list page by page would miss items or count them twice.",
   run: Effect.gen(function*() {
     const { get, session } = yield* RawRequests
     yield* Effect.flatMap(session, ({ model }) => model)
@@ -223,9 +223,8 @@ const names = ["step-9", "step-10", "final", "step-2", "a"]
 
 export const lastSaved: Check.Check = {
   theme: "archive",
-  name:
-    "a run names the checkpoint of each kind that was saved last, whatever it is called, and the one before once it is deleted",
-  why: "A run that was killed goes on from the state that its run names.",
+  name: "a run names its latest checkpoint of each kind, whatever its name, and the previous one after a deletion",
+  why: "A killed run resumes from the state that the server names.",
   run: Effect.gen(function*() {
     const { get } = yield* RawRequests
     const rest = yield* RestClient
@@ -269,8 +268,8 @@ const idsIn = (body: Body) => listOf(body, "sessions").map((one) => fieldOf(one,
 
 export const searched: Check.Check = {
   theme: "sessions",
-  name: "sessions are found by their id, their metadata and their state, newest first and page by page",
-  why: "The sessions of a project's members are thousands; one that a search leaves out counts as lost.",
+  name: "a session search by id, metadata or state returns pages from newest to oldest",
+  why: "Projects have thousands of sessions, and one that a search misses counts as lost.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { id } = yield* session
@@ -285,7 +284,7 @@ export const searched: Check.Check = {
     const first = yield* search(by)
     const end = Effect.forEach(made, (one) => post(`/sessions/${one}/finish`, {}), { discard: true })
     if (first.status === 404 || first.status === 405) {
-      return yield* Effect.andThen(end, Check.absent("sessions are not searched"))
+      return yield* Effect.andThen(end, Check.absent("the server cannot search sessions"))
     }
     const newest = made.toReversed().join()
     const page = yield* search({ ...by, limit: 2 })
@@ -310,8 +309,8 @@ export const searched: Check.Check = {
 
 export const described: Check.Check = {
   theme: "sessions",
-  name: "a search says of a session when it began, its name, how it ended and how many checkpoints it has",
-  why: "Programs that clean up choose by these fields.",
+  name: "a session search returns start times, names, ends and numbers of checkpoints",
+  why: "Cleanup programs select sessions by these fields.",
   run: Effect.gen(function*() {
     const { model: base_model, post, session } = yield* RawRequests
     const { id: mark } = yield* session
@@ -336,7 +335,7 @@ export const described: Check.Check = {
     const finish = (body: object) => post(`/sessions/${session_id}/finish`, body)
     if (reply.status === 404 || reply.status === 405) {
       yield* finish({})
-      return yield* Check.absent("sessions are not searched")
+      return yield* Check.absent("the server cannot search sessions")
     }
     const age = (yield* Clock.currentTimeMillis) - Date.parse(String(fieldOf(one, "created_at")))
     yield* Check.expect(Math.abs(age) < skewMillis, "created_at of now", fieldOf(one, "created_at"))
@@ -348,11 +347,11 @@ export const described: Check.Check = {
     )
     yield* Check.expect(
       fieldOf(fieldOf(one, "status"), "type") !== "client_finished",
-      "a session that goes on",
+      "an active session",
       "an end"
     )
     const ended = yield* finish({ reason: { type: "errored" }, detail: "certify" })
-    if (ended.status === 404) return "sessions end by their silence alone"
+    if (ended.status === 404) return "sessions end only by a timeout"
     const statuses = (...reasons: ReadonlyArray<string>) => ({
       user_metadata,
       statuses: [{ type: "client_finished", reasons }]
@@ -375,8 +374,8 @@ export const described: Check.Check = {
 
 export const consistent: Check.Check = {
   theme: "archive",
-  name: "a run and its checkpoints are in lists as they are alone",
-  why: "Tools read lists in place of each item; what differs there is acted on all the same.",
+  name: "a run and its checkpoints have the same description in lists and alone",
+  why: "Tools read lists instead of each item, and act on what the lists say.",
   run: Effect.gen(function*() {
     const { get } = yield* RawRequests
     const rest = yield* RestClient
@@ -424,8 +423,8 @@ export const consistent: Check.Check = {
 
 export const namedSession: Check.Check = {
   theme: "sessions",
-  name: "a session has the name that its client gave it, and the newest sessions are listed first",
-  why: "What was begun last is looked for at the beginning of the list.",
+  name: "a session has its client's name, and sessions are listed from newest to oldest",
+  why: "Users look for recent sessions at the beginning of the list.",
   run: Effect.gen(function*() {
     const { get, post } = yield* RawRequests
     const display_name = "Certify ü 7"
@@ -440,7 +439,7 @@ export const namedSession: Check.Check = {
     const { body, status } = yield* get(`/sessions/${made[0]}`)
     const listed = listOf((yield* get("/sessions?limit=50&offset=0")).body, "sessions")
     yield* Effect.forEach(made, (one) => post(`/sessions/${one}/finish`, {}), { discard: true })
-    if (status === 404 || status === 405) return yield* Check.absent("sessions are not described")
+    if (status === 404 || status === 405) return yield* Check.absent("the server does not describe sessions")
     if (body["display_name"] !== undefined) {
       yield* Check.expect(body["display_name"] === display_name, display_name, body["display_name"])
     }

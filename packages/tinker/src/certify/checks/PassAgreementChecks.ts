@@ -112,8 +112,8 @@ const expectSame = (what: string, found: ReadonlyArray<number>, expected: Readon
 
 const ofLoss = ({ expression, loss }: Named, number: number): Check.Check => ({
   theme: "gradients",
-  name: `${loss.name} of long and short data by chance is its formula, in one pass and in one for each, in any order`,
-  why: "Rules that hold for a few tokens and small signals fail where real batches are, and no curve shows it.",
+  name: `${loss.name} of random data of many lengths equals its formula, in one pass or one per datum, in any order`,
+  why: "Losses that are right for a few tokens and small values may be wrong for real batches, and no curve shows it.",
   run: Effect.gen(function*() {
     const { logprobs, moved, origin } = yield* begun(number * 20)
     const data = map(
@@ -155,9 +155,8 @@ const ofLoss = ({ expression, loss }: Named, number: number): Check.Check => ({
 
 export const crossEntropy: Check.Check = {
   theme: "gradients",
-  name:
-    "cross_entropy of long and short data by chance, with all signs of weights, is its formula in any division into passes",
-  why: "Rules that hold for a few tokens fail where real batches are, and no curve shows it.",
+  name: "cross_entropy of random data, with weights of any sign, equals its formula however it is split into passes",
+  why: "Losses that are right for a few tokens may be wrong for real batches, and no curve shows it.",
   run: Effect.gen(function*() {
     const { logprobs, moved, origin } = yield* begun(900)
     const weightOf = (at: number) => (place: number) => Chance.one(4000 + at, place, [1, 0, -0.5, 2, 0.1, -1])
@@ -236,10 +235,9 @@ const softOf = (stream: number, length: number): Datum.Datum<"WeightedCandidates
 
 export const softTargets: Check.Check = {
   theme: "gradients",
-  name:
-    "soft targets by chance have the value and the gradient of their candidates one by one, whatever their weights add up to",
+  name: "random soft targets have the summed value and gradient of their candidates, whatever their weights sum to",
   why:
-    "Distillation sends the likeliest candidates alone, whose weights do not add up to 1: where a server makes them, it teaches something else.",
+    "Distillation sends only the most likely candidates, and a server that normalizes their weights changes the targets.",
   run: Effect.gen(function*() {
     const { moved, origin } = yield* begun(1500)
     const soft = map(lengths, (length, at) => softOf(1500 + at, length))
@@ -276,8 +274,8 @@ const written = (stream: number, { inputs }: Policy) => ({
 
 export const inJson: Check.Check = {
   theme: "losses",
-  name: "passes of long and short data by chance that come as JSON have the values of their formulas, datum by datum",
-  why: "SDKs before 0.25 and other clients send JSON: what is cut or shifted in it is seen by none who sends protobuf.",
+  name: "passes of random data sent as JSON have the values of their formulas for each datum",
+  why: "SDKs before 0.25 and other clients send JSON, and clients that send protobuf would not notice its errors.",
   run: Effect.gen(function*() {
     const { logprobs } = yield* begun(1200)
     const data = map(lengths, (length, at) => policyOf(1200 + at, length, logprobs[at] ?? new Float32Array(length)))

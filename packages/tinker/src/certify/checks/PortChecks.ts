@@ -5,17 +5,18 @@ import { Absent, absent, type Check, Mismatch, type Theme } from "../Check.ts"
 
 /** Why a server must satisfy the rules of a theme. Rules of other themes concern only the client. */
 const themes = {
-  models: "A run is planned by what a server says of its models, and must learn of a wrong name before it begins.",
-  sampling: "A policy gradient needs samples of exactly the distribution that was asked for.",
-  logprobs: "Importance ratios compare these numbers token by token: shifted by one position they are noise.",
-  training: "Every algorithm is made of these calls; a wrong one trains something else without any error.",
-  losses: "A loss that is off by a factor or a clip changes what is learned, and no curve shows it.",
-  requests: "Clients send a step without waiting for the pass before it, which needs their order to be kept.",
-  checkpoints: "A run that goes on from a checkpoint must go on as if it had not stopped."
+  models:
+    "Runs are planned with the server's description of its models, and must learn of a wrong name before they start.",
+  sampling: "A policy gradient needs samples from exactly the requested distribution.",
+  logprobs: "Importance ratios compare these numbers token by token. Shifted by one position, they are noise.",
+  training: "Every algorithm uses these calls, and an error in one changes the training silently.",
+  losses: "A loss that is scaled or clipped by mistake changes what is learned, and no curve shows it.",
+  requests: "Clients submit a step without waiting for its pass, so their order must be kept.",
+  checkpoints: "A resumed run must continue as if it had not stopped."
 } satisfies Partial<Record<Theme, string>>
 
 const inapplicable =
-  "this is about a feature that the server does not claim, about its absence, or about a text without its tokenizer"
+  "the rule concerns a feature that the server does not report, its absence, or text without a tokenizer"
 
 const isTheme = (name: string): name is keyof typeof themes => Object.hasOwn(themes, name)
 

@@ -31,8 +31,8 @@ const changed = (text: ReadonlyArray<number>, places: ReadonlyArray<number>) =>
 
 export const neighbours: Check.Check = {
   theme: "logprobs",
-  name: "prompts that differ in one token, wherever it is, are each read as they are, again and again",
-  why: "A cache that takes one prompt for another answers a question that was not asked.",
+  name: "prompts that differ in a single token are scored separately, also when repeated",
+  why: "A cache that confuses two prompts answers the wrong question.",
   run: Effect.gen(function*() {
     const { contextLength, sampler, trainer } = yield* clients
     for (const length of [9, 40, 130].filter((one) => one + 2 < contextLength)) {
@@ -64,7 +64,7 @@ export const neighbours: Check.Check = {
 export const wholeContext: Check.Check = {
   theme: "logprobs",
   name: "trainer and sampler agree at every position of a text that nearly fills the context",
-  why: "What is cut, shifted or rotated only in the longest texts spoils the longest rollouts.",
+  why: "Errors that occur only in the longest texts spoil the longest rollouts.",
   run: Effect.gen(function*() {
     const { contextLength, sampler, trainer } = yield* clients
     const text = Arr.makeBy(Math.min(contextLength - 2, 1500), (at) => at % 29 === 0 ? 3 : (at * 7) % 23)
@@ -87,8 +87,8 @@ const drawn = (client: SamplingClient.SamplingClient, request: Omit<Sampling.Sam
 
 export const scoresAside: Check.Check = {
   theme: "sampling",
-  name: "what is asked about the prompt does not change the samples",
-  why: "A rollout with scores would be one of another policy than one without.",
+  name: "requesting prompt scores does not change the samples",
+  why: "Rollouts with scores would come from a different policy.",
   run: Effect.gen(function*() {
     const { sampler } = yield* clients
     const params = { maxTokens: 12, temperature: 0, stop: [] }
@@ -118,11 +118,11 @@ export const scoresAside: Check.Check = {
 
 export const seedsAtOnce: Check.Check = {
   theme: "seeds",
-  name: "requests with seeds that run at once have the samples that they have alone",
-  why: "A run is repeated by its seeds, whatever else the server was doing.",
+  name: "concurrent requests with seeds get the same samples as alone",
+  why: "Runs are repeated by their seeds, whatever else the server is doing.",
   run: Effect.gen(function*() {
     const { sampler, seeds } = yield* clients
-    if (!Capabilities.promise(seeds, "request")) return yield* Check.absent("samples of a seed are not repeated")
+    if (!Capabilities.promise(seeds, "request")) return yield* Check.absent("the same seed does not repeat its samples")
     const ask = (seed: number) =>
       Effect.map(
         drawn(sampler, { params: { maxTokens: 12, temperature: 1.5, stop: [], seed } }),
@@ -144,15 +144,15 @@ export const seedsAtOnce: Check.Check = {
 
 export const smallGroups: Check.Check = {
   theme: "sampling",
-  name: "the samples of a small group are all different where many are possible",
-  why: "A group whose members are copies of each other has nothing to compare.",
+  name: "the samples of a small group all differ if many are possible",
+  why: "A group of identical members has nothing to compare.",
   run: Effect.gen(function*() {
     const { sampler } = yield* clients
     const params = { maxTokens: 24, temperature: 2, stop: [] }
     const distinct = (numSamples: number) =>
       Effect.map(drawn(sampler, { numSamples, params }), ({ sequences }) => new Set(sequences.map(words)).size)
     if ((yield* distinct(24)) < 24) {
-      return yield* Check.absent("samples are alike where the next tokens are nearly certain")
+      return yield* Check.absent("the next tokens are nearly certain, so samples may be equal")
     }
     for (const count of [2, 3, 4, 5, 8, 16, 33, 64]) {
       const found = yield* distinct(count)
@@ -165,8 +165,8 @@ const lastPlaces = [1, 2, Examples.tokens.length - 1]
 
 export const lastPrompt: Check.Check = {
   theme: "logprobs",
-  name: "prompt_logprobs_last_n scores as many places as asked for, from one to all, in every sample",
-  why: "A place too few is the first token of an answer that is never scored.",
+  name: "prompt_logprobs_last_n scores the requested number of positions, from one to all, in every sample",
+  why: "One position too few leaves the first token of an answer without a score.",
   run: Effect.gen(function*() {
     const { sampler } = yield* clients
     const params = { maxTokens: 1 }
@@ -195,8 +195,8 @@ export const lastPrompt: Check.Check = {
 
 export const cached: Check.Check = {
   theme: "sampling",
-  name: "the tokens of a prompt that were cached are not more than it has",
-  why: "Their price is another one; the bill of a run is checked by this number.",
+  name: "the number of cached prompt tokens is at most the prompt's length",
+  why: "Cached tokens have a different price, so users check bills with this number.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { sampler } = yield* session
@@ -234,11 +234,10 @@ const otherCase = (text: string) => text.toUpperCase() === text ? text.toLowerCa
 
 const stopTexts = ({ tokenizer }: Contract.Options): Check.Check => ({
   theme: "sampling",
-  name:
-    "a stop string ends a sample where its text is complete, in whatever case, length and characters, and nowhere else",
-  why: "A sample that runs past its stop, or ends before it, is not the answer that is graded.",
+  name: "a stop string ends a sample exactly at the token that completes it, whatever its length and characters",
+  why: "A sample that runs past its stop or ends before it is graded as a different answer.",
   run: Effect.gen(function*() {
-    if (tokenizer === undefined) return yield* Check.absent("the model's tokenizer is not known")
+    if (tokenizer === undefined) return yield* Check.absent("the model's tokenizer is unknown")
     const { sampler } = yield* clients
     const ask = (prompt: ModelInput.ModelInput, stop: ReadonlyArray<string>) =>
       Effect.map(

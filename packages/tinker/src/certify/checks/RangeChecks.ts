@@ -39,14 +39,16 @@ const seeded = (sampler: string) => {
 const promised = Effect.gen(function*() {
   const { model } = yield* RawRequests
   const { seeds } = yield* Tinker.Tinker.use(({ capabilities }) => capabilities(model))
-  return Capabilities.promise(seeds, "request") ? seeds : yield* Check.absent("samples of a seed are not repeated")
+  return Capabilities.promise(seeds, "request")
+    ? seeds
+    : yield* Check.absent("the same seed does not repeat its samples")
 })
 
-const why = "A seed that loses digits repeats samples of another, and a group whose members are equal teaches nothing."
+const why = "A seed that loses digits repeats another seed's samples, and a group of equal members teaches nothing."
 
 export const seeds: Check.Check = {
   theme: "seeds",
-  name: "seeds that differ in their first or last digits alone have samples of their own, up to 63 bits",
+  name: "seeds of up to 63 bits that differ only in their first or last digits give different samples",
   why,
   run: Effect.gen(function*() {
     const { session } = yield* RawRequests
@@ -70,7 +72,7 @@ export const seeds: Check.Check = {
 
 export const groups: Check.Check = {
   theme: "seeds",
-  name: "the samples of a request differ where its seed is near the end of a format of numbers",
+  name: "the samples of a request differ even if its seed is near the limit of a number format",
   why,
   run: Effect.gen(function*() {
     const { session } = yield* RawRequests
@@ -95,8 +97,8 @@ const adapterSeeds = [2 ** 24, 2 ** 24 + 1, 2 ** 31 - 1, 2 ** 31, 2 ** 53 - 2, 2
 
 export const adapters: Check.Check = {
   theme: "adapters",
-  name: "adapters whose seeds differ in their last digits alone are other adapters",
-  why: "Runs of several seeds that are all the same run say nothing about chance.",
+  name: "adapters whose seeds differ only in their last digits differ",
+  why: "Runs with several seeds would all be the same run, so their spread would say nothing about chance.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
@@ -118,9 +120,8 @@ export const adapters: Check.Check = {
 
 export const sequences: Check.Check = {
   theme: "repeats",
-  name: "requests whose numbers differ in their first or last digits alone are requests of their own",
-  why:
-    "Processes that share a sampler number their requests in blocks of a billion, and would get each other's samples.",
+  name: "requests whose numbers differ only in their first or last digits are separate requests",
+  why: "Processes that share a sampler use number ranges a billion apart, and would get each other's samples.",
   run: Effect.gen(function*() {
     const { postText, session } = yield* RawRequests
     const { sampler } = yield* session
@@ -141,8 +142,8 @@ export const sequences: Check.Check = {
 
 export const places: Check.Check = {
   theme: "sessions",
-  name: "models and samplers whose numbers differ in their last digit alone are their own",
-  why: "A model that is taken for its neighbour trains with the neighbour's data.",
+  name: "models and samplers whose numbers differ only in the last digit are separate",
+  why: "A model confused with its neighbour trains on the neighbour's data.",
   run: Effect.gen(function*() {
     const { model: base_model, postText, session } = yield* RawRequests
     const { id: session_id } = yield* session

@@ -20,8 +20,8 @@ const wrongSteps = [
 
 export const steps: Check.Check = {
   theme: "limits",
-  name: "a step whose settings are outside of their ranges is refused, and is not taken",
-  why: "A setting that is clamped or dropped trains with another one than was asked for.",
+  name: "a step with settings out of range is refused and changes nothing",
+  why: "A clamped or ignored setting silently changes the training.",
   run: Effect.gen(function*() {
     const model = yield* NumberedModel.make
     yield* model.learn()
@@ -39,8 +39,8 @@ export const steps: Check.Check = {
 
 export const saves: Check.Check = {
   theme: "checkpoints",
-  name: "a save that is refused leaves no checkpoint, and a load that is refused leaves the weights",
-  why: "A run that goes on from half a checkpoint, or from none, has lost its work without a sign of it.",
+  name: "a refused save leaves no checkpoint, and a refused load leaves the weights unchanged",
+  why: "A run that continues from a partial or missing checkpoint has silently lost its work.",
   run: Effect.gen(function*() {
     const rest = yield* RestClient
     const model = yield* NumberedModel.make
@@ -81,8 +81,8 @@ const oddNames = [
 
 export const names: Check.Check = {
   theme: "checkpoints",
-  name: "a name with unusual characters is refused, or is that of its checkpoint to the letter",
-  why: "Where characters are replaced, two names become one, and a client looks for its checkpoint in vain.",
+  name: "a checkpoint name with unusual characters is kept exactly or refused",
+  why: "If characters are replaced, two names may become one, and clients cannot find their checkpoints.",
   run: Effect.gen(function*() {
     const { result } = yield* RawRequests
     const rest = yield* RestClient
@@ -112,8 +112,8 @@ export const names: Check.Check = {
 
 export const places: Check.Check = {
   theme: "sessions",
-  name: "models and samplers that are refused are not among those of their session",
-  why: "What a refusal leaves behind takes memory that no client knows of.",
+  name: "refused models and samplers are not listed in their session",
+  why: "What a refused request leaves behind uses memory without any client knowing.",
   run: Effect.gen(function*() {
     const { model: base_model, post, session } = yield* RawRequests
     const rest = yield* RestClient
@@ -139,15 +139,15 @@ export const places: Check.Check = {
 
 export const ended: Check.Check = {
   theme: "sessions",
-  name: "a finished session takes its samplers with it, and its heartbeats are refused",
-  why: "Weights of samplers that no client can reach any more fill the server's memory.",
+  name: "the end of a session ends its samplers, and its heartbeats are refused",
+  why: "Weights of unreachable samplers fill the server's memory.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { id: session_id, sampler } = yield* session
     const id = yield* sampler
     yield* Blame.expectDone(yield* post("/asample", Examples.sample(id, 1)))
     const finish = yield* post(`/sessions/${session_id}/finish`, {})
-    if (finish.status === 404) return yield* Check.absent("sessions end by their silence alone")
+    if (finish.status === 404) return yield* Check.absent("sessions end only by a timeout")
     yield* Blame.expectRefused(yield* post("/asample", Examples.sample(id, 2)))
     yield* Blame.expectRefused(yield* post("/session_heartbeat", { session_id, type: "session_heartbeat" }))
   })

@@ -17,8 +17,8 @@ const expectSameResult = Effect.fnUntraced(function*(first: Reply, again: Reply)
 
 export const step: Check.Check = {
   theme: "repeats",
-  name: "an optimizer step that is sent again is taken once",
-  why: "A client whose answer was lost sends its step again; taken twice it trains on momentum alone.",
+  name: "a repeated optimizer step is taken once",
+  why: "A client whose answer was lost sends its step again, and a second step would move the weights by momentum.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
     const { model } = yield* session
@@ -40,8 +40,8 @@ export const step: Check.Check = {
 
 export const pass: Check.Check = {
   theme: "repeats",
-  name: "a pass that is sent again has the result of the first",
-  why: "A gradient that is counted twice weighs one part of a batch more than the others.",
+  name: "a repeated pass returns the result of the first",
+  why: "A gradient that is counted twice overweights part of a batch.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { model } = yield* session
@@ -58,8 +58,8 @@ export const pass: Check.Check = {
 
 export const sample: Check.Check = {
   theme: "repeats",
-  name: "a request to sample that is sent again has the samples of the first",
-  why: "Samples that are drawn twice are paid for twice, and one of them belongs to no record.",
+  name: "a repeated sampling request returns the samples of the first",
+  why: "Samples that are drawn twice are billed twice, and one copy is never recorded.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { sampler } = yield* session
@@ -70,8 +70,8 @@ export const sample: Check.Check = {
 
 export const model: Check.Check = {
   theme: "repeats",
-  name: "a model that is asked for again is the same model",
-  why: "A second model fills the server's memory, and no client knows of it.",
+  name: "a repeated request for a model returns the same model",
+  why: "A second model uses the server's memory without any client knowing.",
   run: Effect.gen(function*() {
     const { model: base_model, post, session } = yield* RawRequests
     const { id: session_id } = yield* session
@@ -82,8 +82,8 @@ export const model: Check.Check = {
 
 export const otherContent: Check.Check = {
   theme: "repeats",
-  name: "a number that was used for another request is the client's fault",
-  why: "A client that counts wrongly would otherwise get the result of something it did not ask for.",
+  name: "reusing a number for a different request is a client error",
+  why: "A client that reuses a number by mistake would otherwise get the wrong result.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { model } = yield* session
@@ -108,25 +108,25 @@ const sentTwice = (name: string, why: string, path: string, body: object, again:
   })
 })
 
-const lostSave = "A client whose answer was lost saves again; a refusal ends a run whose weights are safe."
+const lostSave = "A client whose answer was lost saves again, and a refusal would end a run whose weights are safe."
 
 export const save = sentTwice(
-  "a state whose save is sent again is saved once",
+  "a repeated request to save a state saves it once",
   lostSave,
   "/save_weights",
   { path: "certify-repeat", overwrite: false, type: "save_weights" }
 )
 
 export const saveForSampler = sentTwice(
-  "weights for sampling whose save is sent again are saved once",
+  "a repeated request to save sampler weights saves them once",
   lostSave,
   "/save_weights_for_sampler",
   { path: "certify-repeat", kind: "snapshot", type: "save_weights_for_sampler" }
 )
 
 export const snapshot = sentTwice(
-  "a snapshot that is asked for again is the same snapshot, whatever the number of its sampling session",
-  "A client that tries again counts on; a second snapshot fills the server's memory.",
+  "a repeated request for a snapshot returns the same snapshot, whatever its sampling session's number",
+  "A client that retries uses a new number, and a second snapshot fills the server's memory.",
   "/save_weights_for_sampler",
   { sampling_session_seq_id: 1, kind: "snapshot", type: "save_weights_for_sampler" },
   { sampling_session_seq_id: 2, kind: "snapshot", type: "save_weights_for_sampler" }
@@ -134,8 +134,8 @@ export const snapshot = sentTwice(
 
 export const samplingSession: Check.Check = {
   theme: "repeats",
-  name: "a sampling session that is asked for again is the same session",
-  why: "A second one fills the server's memory, and no client knows of it.",
+  name: "a repeated request for a sampling session returns the same session",
+  why: "A second session uses the server's memory without any client knowing.",
   run: Effect.gen(function*() {
     const { model: base_model, post, session } = yield* RawRequests
     const { id: session_id } = yield* session
@@ -148,8 +148,8 @@ export const samplingSession: Check.Check = {
 
 export const otherSample: Check.Check = {
   theme: "repeats",
-  name: "a sampler's number that was used for another prompt does not give the samples of that prompt",
-  why: "A client that counts wrongly would otherwise train on answers to another question.",
+  name: "reusing a request number with a different prompt does not return the first prompt's samples",
+  why: "A client that reuses a number by mistake would otherwise train on answers to a different question.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { sampler } = yield* session
@@ -173,9 +173,9 @@ const bigNumbers = ["1152921504606846976", "1152921504606846977"]
 
 export const bigSequences: Check.Check = {
   theme: "repeats",
-  name: "numbers of 64 bits that differ by one are two requests",
+  name: "64-bit numbers that differ by one are separate requests",
   why:
-    "Clients that were copied to other processes count from there: read as floats, their requests get each other's samples.",
+    "Copied clients start from large numbers. Read as floats, these would coincide, and requests would get each other's samples.",
   run: Effect.gen(function*() {
     const { postText, result, session } = yield* RawRequests
     const { sampler } = yield* session

@@ -42,12 +42,12 @@ const trained = Effect.gen(function*() {
   return { tinker, client, path, logprobs, later: yield* StateTwins.logprobsOf(client) }
 })
 
-const why = "A run that goes on from a checkpoint must go on as if it had not stopped, whichever way it comes back."
+const why = "A resumed run must continue as if it had not stopped, however it is resumed."
 
 export const ways: Check.Check = {
   theme: "checkpoints",
   name:
-    "a model that is made from a state with its optimizer goes on as the one that saved it, and without it does not",
+    "a model created from a state with its optimizer continues like the original, and without the optimizer it does not",
   why,
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
@@ -69,7 +69,7 @@ export const ways: Check.Check = {
     })
     const whole = yield* made(21, true)
     if (whole.body["model_id"] === undefined || whole.body["model_id"] === null) {
-      return "models are not made by loading a state"
+      return "the server does not create models from states"
     }
     yield* expectLogprobs("two steps after a model with the optimizer", yield* after(whole.body["model_id"]), later)
     const bare = yield* after((yield* made(22, false)).body["model_id"])
@@ -83,7 +83,7 @@ export const ways: Check.Check = {
 
 export const resaved: Check.Check = {
   theme: "checkpoints",
-  name: "a state that is loaded and saved again is the same state, with its optimizer",
+  name: "loading a state and saving it again preserves weights and optimizer",
   why,
   run: Effect.gen(function*() {
     const { later, path, tinker } = yield* trained
@@ -99,8 +99,8 @@ export const resaved: Check.Check = {
 
 export const orphans: Check.Check = {
   theme: "checkpoints",
-  name: "a model goes on when the state that it was made from is deleted",
-  why: "Retention deletes old checkpoints while the run that began with them is still training.",
+  name: "a model continues after the state it was created from is deleted",
+  why: "Retention deletes old checkpoints while runs that started from them are still training.",
   run: Effect.gen(function*() {
     const { logprobs, path, tinker } = yield* trained
     const rest = yield* RestClient
@@ -117,8 +117,8 @@ export const orphans: Check.Check = {
 
 export const otherRank: Check.Check = {
   theme: "checkpoints",
-  name: "a state that is loaded into a model of another rank is refused, or loaded whole",
-  why: "Half of an adapter is none, and its log-probabilities are those of no model that was trained.",
+  name: "a state loaded into a model of another rank is refused or loaded completely",
+  why: "A partly loaded adapter is a model that was never trained.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const { logprobs, path, tinker } = yield* trained
@@ -140,8 +140,8 @@ export const otherRank: Check.Check = {
 
 export const copies: Check.Check = {
   theme: "archive",
-  name: "a copy of a state has its optimizer, and the lifetime that is asked for",
-  why: "The best state of a run is kept this way, and the run goes on from it.",
+  name: "a copy of a state has its optimizer and the requested lifetime",
+  why: "Users keep a run's best state this way and continue from it.",
   run: Effect.gen(function*() {
     const { get, post, session } = yield* RawRequests
     const rest = yield* RestClient
@@ -169,8 +169,8 @@ export const copies: Check.Check = {
 
 export const repeats: Check.Check = {
   theme: "repeats",
-  name: "a load, a pass and a step that are sent again, late and in any order, change nothing",
-  why: "Answers get lost after minutes as well; what is then carried out again undoes the work between.",
+  name: "repeating a finished load, pass or step late and in any order changes nothing",
+  why: "Answers may get lost after minutes, and carrying out the request again would undo the work since.",
   run: Effect.gen(function*() {
     const { post } = yield* RawRequests
     const model = yield* NumberedModel.make
@@ -204,8 +204,8 @@ export const repeats: Check.Check = {
 
 export const lateSamples: Check.Check = {
   theme: "repeats",
-  name: "a request to sample that is sent again after many others has the samples of the first",
-  why: "Samples that are drawn twice are paid for twice, and one of them belongs to no record.",
+  name: "a sampling request repeated after many others returns its first samples",
+  why: "Samples that are drawn twice are billed twice, and one copy is never recorded.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
     const { sampler } = yield* session

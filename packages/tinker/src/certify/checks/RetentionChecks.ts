@@ -52,8 +52,8 @@ const savedTwice = Effect.fnUntraced(function*(overwrite: boolean) {
 
 export const kept: Check.Check = {
   theme: "checkpoints",
-  name: "a state is not replaced by another of its name without overwrite",
-  why: "Two runs that choose the same name would destroy each other's work.",
+  name: "a state is not replaced by another with its name unless overwrite is set",
+  why: "Two saves with the same name would destroy each other's work.",
   run: Effect.gen(function*() {
     const { again, first, path } = yield* savedTwice(false)
     yield* Blame.expectRefused(again)
@@ -63,8 +63,8 @@ export const kept: Check.Check = {
 
 export const overwritten: Check.Check = {
   theme: "checkpoints",
-  name: "a state is replaced by another of its name with overwrite",
-  why: "A run that keeps one rolling checkpoint would go on from its oldest one.",
+  name: "a state is replaced by another with its name if overwrite is set",
+  why: "A run with one rolling checkpoint would resume from its oldest state.",
   run: Effect.gen(function*() {
     const { again, path, second } = yield* savedTwice(true)
     const { body } = yield* Blame.expectDone(again)
@@ -75,8 +75,8 @@ export const overwritten: Check.Check = {
 
 export const ofRuns: Check.Check = {
   theme: "checkpoints",
-  name: "states of one name of two runs are two states",
-  why: "Every run of a sweep saves under the names of its iterations.",
+  name: "states with the same name in two runs are separate",
+  why: "The runs of a sweep use the same checkpoint names.",
   run: Effect.gen(function*() {
     const [one, other] = [yield* trainer, yield* trainer]
     yield* learn(one.client)
@@ -93,8 +93,8 @@ const likeNames = ["certify-a", "certify-A", `certify-${"long-".repeat(20)}1`, `
 
 export const ownNames: Check.Check = {
   theme: "checkpoints",
-  name: "names that differ in the case of a letter or after 100 letters are two names",
-  why: "Runs name their states by hand and by machine; two that are taken for one destroy each other.",
+  name: "names that differ only in case or after 100 letters are separate",
+  why: "States whose names are confused overwrite each other.",
   run: Effect.gen(function*() {
     const { client } = yield* trainer
     const saved: Array<readonly [path: string, logprobs: Float32Array]> = []
@@ -136,8 +136,8 @@ const expectExpiry = Effect.fnUntraced(function*(
 
 export const ttl: Check.Check = {
   theme: "checkpoints",
-  name: "ttl_seconds says when a checkpoint expires, and a checkpoint without it stays",
-  why: "Checkpoints that never expire cost money for ever; those that expire by surprise are lost.",
+  name: "ttl_seconds sets when a checkpoint expires, and a checkpoint without it never expires",
+  why: "Checkpoints that never expire cost money forever, and those that expire unexpectedly are lost.",
   run: Effect.gen(function*() {
     const { client, rest } = yield* trainer
     const run = client.info.modelId
@@ -153,8 +153,8 @@ export const ttl: Check.Check = {
 
 export const overwrittenTtl: Check.Check = {
   theme: "checkpoints",
-  name: "a state that replaces another has its own lifetime and metadata",
-  why: "A rolling checkpoint that inherits the lifetime of the first is lost in the middle of a run.",
+  name: "a state that overwrites another has its own lifetime and metadata",
+  why: "A rolling checkpoint that inherits the first one's lifetime is lost during the run.",
   run: Effect.gen(function*() {
     const rest = yield* RestClient
     const model = yield* NumberedModel.make
@@ -177,14 +177,14 @@ export const overwrittenTtl: Check.Check = {
 export const activity: Check.Check = {
   theme: "archive",
   name: "a run is listed with the time of its last request",
-  why: "Runs that have stopped are found by it, and the newest is looked for by it.",
+  why: "Users find stopped runs and the newest run by this time.",
   run: Effect.gen(function*() {
     const { client, rest } = yield* trainer
     yield* learn(client)
     const time = Effect.map(rest.getTrainingRun(client.info.modelId), (run) => run.lastRequestTime)
     const lastRequestTime = yield* time
     const age = (yield* Clock.currentTimeMillis) - DateTime.toEpochMillis(lastRequestTime)
-    yield* Check.expect(Math.abs(age) < skewMillis, "a time of now", `${age / 1000} seconds ago`)
+    yield* Check.expect(Math.abs(age) < skewMillis, "the current time", `${age / 1000} seconds ago`)
     yield* Effect.sleep("1100 millis")
     yield* learn(client)
     const later = DateTime.toEpochMillis(yield* time) - DateTime.toEpochMillis(lastRequestTime)
@@ -194,8 +194,8 @@ export const activity: Check.Check = {
 
 export const changedTtl: Check.Check = {
   theme: "checkpoints",
-  name: "the lifetime of a checkpoint can be changed and taken away",
-  why: "The best checkpoint of a run is known only afterwards.",
+  name: "a checkpoint's lifetime can be changed and removed",
+  why: "Users know a run's best checkpoint only afterwards.",
   run: Effect.gen(function*() {
     const { client, rest } = yield* trainer
     const run = client.info.modelId
@@ -213,8 +213,8 @@ const patience = 20
 
 export const expired: Check.Check = {
   theme: "checkpoints",
-  name: "a checkpoint whose time is over is gone, however it was set, and no other",
-  why: "Checkpoints that retention does not delete fill the disk or cost money, and one that it should keep is lost.",
+  name: "an expired checkpoint is deleted, however its lifetime was set, and no other checkpoint is",
+  why: "Checkpoints that are not deleted fill the disk or cost money, and one that is deleted by mistake is lost.",
   run: Effect.gen(function*() {
     const { client, rest, tinker } = yield* trainer
     const saved = yield* Effect.result(
@@ -261,8 +261,8 @@ export const expired: Check.Check = {
 
 export const unloadable: Check.Check = {
   theme: "checkpoints",
-  name: "a checkpoint that is deleted cannot be loaded or sampled from",
-  why: "Weights that were to be erased are still there.",
+  name: "a deleted checkpoint cannot be loaded or sampled from",
+  why: "Weights that should be erased would remain available.",
   run: Effect.gen(function*() {
     const { client, rest, tinker } = yield* trainer
     const state = yield* StateTwins.run(client.saveState("certify-erased"))
@@ -283,7 +283,7 @@ export const unloadable: Check.Check = {
 
 export const stillSampled: Check.Check = {
   theme: "checkpoints",
-  name: "a sampler goes on as before when the checkpoint that it was made from is deleted or replaced",
+  name: "a sampler is unaffected if its checkpoint is deleted or replaced",
   why: "Runs delete old checkpoints while their evaluations still sample from them.",
   run: Effect.gen(function*() {
     const { client, rest, tinker } = yield* trainer
@@ -314,8 +314,8 @@ export const stillSampled: Check.Check = {
 
 export const unreachable: Check.Check = {
   theme: "archive",
-  name: "a checkpoint that is deleted is not described, downloaded or published any more",
-  why: "Weights that were to be erased are still there.",
+  name: "a deleted checkpoint cannot be described, downloaded or published",
+  why: "Weights that should be erased would remain available.",
   run: Effect.gen(function*() {
     const { get, post } = yield* RawRequests
     const { client, rest } = yield* trainer
@@ -334,8 +334,8 @@ export const unreachable: Check.Check = {
 
 export const ended: Check.Check = {
   theme: "archive",
-  name: "a run whose session has ended is described as before, with its checkpoints",
-  why: "Runs are looked for after they have ended.",
+  name: "a run whose session has ended is still described, with its checkpoints",
+  why: "Users look up runs after they have ended.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const rest = yield* RestClient
@@ -358,8 +358,8 @@ export const ended: Check.Check = {
 
 export const others: Check.Check = {
   theme: "checkpoints",
-  name: "a checkpoint that is deleted leaves the others of its run, and those of its name",
-  why: "Retention that deletes the oldest checkpoint would take the newest with it.",
+  name: "deleting a checkpoint leaves other checkpoints of its run and of its name",
+  why: "Deleting the oldest checkpoint would also delete the newest.",
   run: Effect.gen(function*() {
     const { client, rest, tinker } = yield* trainer
     const gone = yield* StateTwins.run(client.saveState("certify-one"))
@@ -375,8 +375,8 @@ export const others: Check.Check = {
 
 export const withoutOptimizer: Check.Check = {
   theme: "checkpoints",
-  name: "a state that is loaded without its optimizer has the first step of a new model",
-  why: "Means of other gradients push the first steps of a run to where another run was going.",
+  name: "the first step after loading a state without its optimizer is that of a new optimizer",
+  why: "Leftover momentum pushes the first steps of a run in another run's direction.",
   run: Effect.gen(function*() {
     const { client } = yield* trainer
     const { path } = yield* StateTwins.run(client.saveState("certify-new"))
@@ -391,8 +391,8 @@ export const withoutOptimizer: Check.Check = {
 
 export const details: Check.Check = {
   theme: "archive",
-  name: "a checkpoint is listed with its kind, its name, its time and its size",
-  why: "Tools choose the newest state of a run by this list, and count what it costs.",
+  name: "the checkpoint list has each checkpoint's kind, name, time and size",
+  why: "Tools find a run's newest state and its storage cost with this list.",
   run: Effect.gen(function*() {
     const { client, rest } = yield* trainer
     const run = client.info.modelId
@@ -409,7 +409,7 @@ export const details: Check.Check = {
       const shown = `${found?.checkpointType} ${found?.checkpointId}`
       yield* Check.expect(shown === `${type} ${id}`, `${type} ${id} at ${path}`, shown)
       const age = now - (found === undefined ? NaN : DateTime.toEpochMillis(found.time))
-      yield* Check.expect(Math.abs(age) < skewMillis, "a time of now", `${age / 1000} seconds ago`)
+      yield* Check.expect(Math.abs(age) < skewMillis, "the current time", `${age / 1000} seconds ago`)
       const size = found?.sizeBytes ?? 1
       yield* Check.expect(size > 0, "a size", size)
     }
@@ -418,8 +418,8 @@ export const details: Check.Check = {
 
 export const pages: Check.Check = {
   theme: "archive",
-  name: "lists of runs and checkpoints come in pages",
-  why: "A client that asks for the next page and gets the first again never ends.",
+  name: "lists of runs and checkpoints are paged",
+  why: "A client that gets the first page again never finishes.",
   run: Effect.gen(function*() {
     const { client, rest } = yield* trainer
     for (const name of ["certify-1", "certify-2", "certify-3"]) yield* StateTwins.run(client.saveState(name))
@@ -448,8 +448,8 @@ export const pages: Check.Check = {
 
 export const newest: Check.Check = {
   theme: "archive",
-  name: "a run names its newest state and its newest weights, and its lists have pages of their own",
-  why: "A run that was killed goes on from the state that its run names.",
+  name: "a run names its newest state and its newest sampler weights, and its checkpoint list is paged",
+  why: "A killed run resumes from the state that the server names.",
   run: Effect.gen(function*() {
     const { client, rest } = yield* trainer
     const run = client.info.modelId
@@ -483,8 +483,8 @@ export const newest: Check.Check = {
 
 export const missing: Check.Check = {
   theme: "archive",
-  name: "a checkpoint that is not there cannot be deleted, published or given another lifetime",
-  why: "A name that was written wrongly would otherwise seem to be done with.",
+  name: "a missing checkpoint cannot be deleted, published or given a lifetime",
+  why: "An operation on a misspelled name would otherwise seem to succeed.",
   run: Effect.gen(function*() {
     const { client, rest } = yield* trainer
     const { path } = yield* StateTwins.run(client.saveState("certify-there"))
@@ -508,8 +508,8 @@ const odd = { "Mixed-Case_Key": "Mixed Value", number: "007", empty: "", "dotted
 
 export const metadata: Check.Check = {
   theme: "archive",
-  name: "a run and its checkpoints are listed with the metadata that their client gave",
-  why: "Runs of a sweep are told apart by it.",
+  name: "a run and its checkpoints are listed with their client's metadata",
+  why: "Users distinguish the runs of a sweep by their metadata.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker

@@ -46,8 +46,8 @@ const tokensOf = ({ chunks }: ModelInput.ModelInput) =>
 
 export const longText: Check.Check = {
   theme: "logprobs",
-  name: "every position of a long text has the same log-probability for the trainer and the sampler",
-  why: "What is cut or shifted only in long texts spoils the longest rollouts, and short tests never see it.",
+  name: "trainer and sampler agree at every position of a long text",
+  why: "Errors that occur only in long texts spoil the longest rollouts, and short tests miss them.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const client = yield* samplerOf
@@ -63,8 +63,8 @@ export const longText: Check.Check = {
 
 export const longSample: Check.Check = {
   theme: "sampling",
-  name: "a long sample after a long prompt has its length, and the log-probabilities of the whole text",
-  why: "A prompt that loses its head is answered all the same, and the reward is for another question.",
+  name: "a long sample after a long prompt has the right length and the log-probabilities of the whole text",
+  why: "A prompt that loses its beginning is answered anyway, and the reward is for a different question.",
   run: Effect.gen(function*() {
     const client = yield* samplerOf
     const length = yield* lengthOf(200)
@@ -90,7 +90,7 @@ const drawnAlong = Effect.fnUntraced(function*(
 ) {
   const { model } = yield* RawRequests
   const { topkPromptLogprobs: most } = yield* Tinker.Tinker.use(({ capabilities }) => capabilities(model))
-  if (most < 5) return yield* Check.absent("the server gives no candidates for the tokens of a prompt")
+  if (most < 5) return yield* Check.absent("the server returns no candidates for prompt tokens")
   const client = yield* samplerOf
   const { sequences } = yield* client.sample({
     prompt: Examples.input,
@@ -111,11 +111,12 @@ const drawnAlong = Effect.fnUntraced(function*(
   return seen.flat().filter((one) => one !== undefined)
 })
 
-const late = "Parameters that hold for the first tokens alone leave the rest of a long answer to another distribution."
+const late =
+  "If parameters apply only to the first tokens, the rest of a long answer comes from the wrong distribution."
 
 export const along: Check.Check = {
   theme: "sampling",
-  name: "every token of a long sample comes as often as its log-probability says",
+  name: "tokens throughout a long sample are drawn as often as their log-probabilities say",
   why: late,
   run: Effect.gen(function*() {
     const counted = yield* drawnAlong({ temperature: 1 }, (candidates, token) => {
@@ -133,7 +134,7 @@ export const along: Check.Check = {
 
 export const temperedAlong: Check.Check = {
   theme: "sampling",
-  name: "every token of a long sample keeps to temperature and top_k",
+  name: "temperature and top_k apply to every token of a long sample",
   why: late,
   run: Effect.gen(function*() {
     let outside = 0
@@ -150,7 +151,7 @@ export const temperedAlong: Check.Check = {
 
 export const nucleusAlong: Check.Check = {
   theme: "sampling",
-  name: "every token of a long sample keeps to top_p",
+  name: "top_p applies to every token of a long sample",
   why: late,
   run: Effect.gen(function*() {
     let outside = 0
@@ -172,8 +173,8 @@ const blocks = [[0, 8, 141], [62, 72, 73], [126, 140, 141], [190, 200, 201], [54
 
 export const longData: Check.Check = {
   theme: "gradients",
-  name: "late positions of a long datum have their gradient",
-  why: "The end of a rollout is where its reward was earned.",
+  name: "late positions of a long datum contribute to the gradient",
+  why: "Rollouts often earn their reward at the end.",
   run: Effect.gen(function*() {
     const client = yield* samplerOf
     const text = yield* written(client, yield* lengthOf(560))
@@ -196,8 +197,8 @@ export const longData: Check.Check = {
 
 export const manyData: Check.Check = {
   theme: "gradients",
-  name: "each of many data of a pass has its output and its gradient",
-  why: "Data that are dropped from large batches were paid for, and bias what is learned.",
+  name: "each of many datums in a pass has an output and a gradient",
+  why: "Data dropped from large batches are billed anyway, and bias what is learned.",
   run: Effect.gen(function*() {
     const twins = yield* StateTwins.make
     const silent = Examples.weighted(Examples.full(0))
@@ -221,7 +222,7 @@ export const manyData: Check.Check = {
 
 export const manyPasses: Check.Check = {
   theme: "gradients",
-  name: "many passes add up, whatever is asked for between them and their step",
+  name: "the gradients of many passes add up, whatever requests come between them and their step",
   why: "Large batches come in many passes, while checkpoints are saved and evaluations run.",
   run: Effect.gen(function*() {
     const twins = yield* StateTwins.make
@@ -263,7 +264,7 @@ const farFromSampler = (
 ): Check.Check => ({
   theme: "gradients",
   name: `${loss.name} has the value and the gradient of its formula far from the sampler, for large advantages`,
-  why: "A bound on ratios or advantages that nobody asked for changes what is learned where it matters most.",
+  why: "Unrequested bounds on ratios or advantages change the largest updates.",
   run: Effect.gen(function*() {
     const twins = yield* StateTwins.make
     const datum = Examples.drifted(twins.logprobs, far)
@@ -291,8 +292,8 @@ const farFromSampler = (
 
 export const snapshots: Check.Check = {
   theme: "checkpoints",
-  name: "every snapshot has the weights of its time, and the base model stays as it is",
-  why: "Rollouts from old weights that are taken for new ones are off-policy without a sign of it.",
+  name: "every snapshot keeps its weights, and the base model is unchanged",
+  why: "Rollouts from outdated weights are silently off-policy.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const base = yield* samplerOf
@@ -318,8 +319,8 @@ export const snapshots: Check.Check = {
 
 export const together: Check.Check = {
   theme: "training",
-  name: "models that are trained at the same time learn what they learn alone",
-  why: "Tenants share a server, and sweeps train many adapters at once.",
+  name: "models trained at the same time learn the same as alone",
+  why: "Tenants share servers, and sweeps train many adapters at once.",
   run: Effect.gen(function*() {
     const twins = yield* StateTwins.make
     const ask = (weight: number) =>
@@ -338,12 +339,12 @@ export const together: Check.Check = {
 
 export const zeroSeed: Check.Check = {
   theme: "seeds",
-  name: "0 is a seed like any other",
-  why: "A run of seed 0, the first of every sweep, could not be repeated.",
+  name: "seed 0 is not treated as missing",
+  why: "A run with seed 0, often the first of a sweep, could not be repeated.",
   run: Effect.gen(function*() {
     const { model } = yield* RawRequests
     const { seeds } = yield* Tinker.Tinker.use(({ capabilities }) => capabilities(model))
-    if (seeds === "none") return yield* Check.absent("the server does not read seeds")
+    if (seeds === "none") return yield* Check.absent("the server ignores seeds")
     const client = yield* samplerOf
     const ask = (seed: number) =>
       Effect.map(

@@ -13,7 +13,7 @@ import * as StateTwins from "../StateTwins.ts"
 const tolerance = 0.02
 
 const why =
-  "Distillation, decisions and importance ratios read these numbers one by one; a wrong one looks like any other."
+  "Distillation, evaluations and importance ratios read these numbers one by one, and nobody notices a wrong one."
 
 const sampler = Effect.gen(function*() {
   const { model: baseModel } = yield* RawRequests
@@ -44,7 +44,7 @@ const expectScored = Effect.fnUntraced(function*(
 
 export const precision: Check.Check = {
   theme: "logprobs",
-  name: "they have the digits of float32",
+  name: "log-probabilities have float32 precision",
   why:
     "Rounded to two decimals, a log-probability makes the ratio of equal policies differ from 1 by half a percent per token.",
   run: Effect.gen(function*() {
@@ -67,8 +67,7 @@ export const precision: Check.Check = {
 export const lastN: Check.Check = {
   theme: "logprobs",
   name: "prompt_logprobs_last_n scores the last tokens of a prompt and no others",
-  why:
-    "It is asked for because the rest of a long prompt costs as much again; a server that scores all of it bills for it.",
+  why: "Clients request it to avoid paying for scores of the whole prompt.",
   run: Effect.gen(function*() {
     const client = yield* sampler
     const ask = { prompt: Examples.input, params: one, promptLogprobs: true }
@@ -84,12 +83,12 @@ export const lastN: Check.Check = {
 const topkOf = Effect.fnUntraced(function*(k: number) {
   const { model } = yield* RawRequests
   const { topkPromptLogprobs } = yield* Tinker.Tinker.use(({ capabilities }) => capabilities(model))
-  if (topkPromptLogprobs < k) return yield* Check.absent("the server gives no candidates for the tokens of a prompt")
+  if (topkPromptLogprobs < k) return yield* Check.absent("the server returns no candidates for prompt tokens")
 })
 
 export const topk: Check.Check = {
   theme: "logprobs",
-  name: "candidates of prompt tokens are the most likely ones, as many as asked for, with their own log-probabilities",
+  name: "prompt candidates are the requested number of most likely tokens, with their log-probabilities",
   why,
   run: Effect.gen(function*() {
     yield* topkOf(5)
@@ -120,7 +119,7 @@ export const topk: Check.Check = {
 
 export const topkSamples: Check.Check = {
   theme: "logprobs",
-  name: "candidates of sampled tokens are those of the same text as a prompt",
+  name: "candidates of sampled tokens equal those of the same text as a prompt",
   why,
   run: Effect.gen(function*() {
     yield* topkOf(3)
@@ -155,7 +154,7 @@ export const topkSamples: Check.Check = {
 
 export const targets: Check.Check = {
   theme: "logprobs",
-  name: "target_prompt_logprobs scores other tokens in the places of the prompt's",
+  name: "target_prompt_logprobs scores given tokens at the prompt's positions",
   why,
   run: Effect.gen(function*() {
     const client = yield* sampler
@@ -176,7 +175,7 @@ export const targets: Check.Check = {
 
 export const alternatives: Check.Check = {
   theme: "logprobs",
-  name: "prompt_alt_tokens_k draws tokens in the places of the prompt's as often as their log-probabilities say",
+  name: "prompt_alt_tokens_k draws alternative prompt tokens as often as their log-probabilities say",
   why,
   run: Effect.gen(function*() {
     const client = yield* sampler

@@ -47,13 +47,13 @@ const queries: ReadonlyArray<Query> = [
   ),
   by("those of an empty number", { number: "" }, ([, , number]) => number === ""),
   by("green ones", { colour: "green" }, () => false),
-  by("those with something that none has", { other: "1" }, () => false)
+  by("those with a key that no session has", { other: "1" }, () => false)
 ]
 
 export const conditions: Check.Check = {
   theme: "sessions",
-  name: "a search by several metadata finds the sessions that have all of them, each once, on pages of any size",
-  why: "Programs that end or delete what a search finds would end the sessions of others.",
+  name: "a search with several conditions finds exactly the sessions that satisfy all of them, on pages of any size",
+  why: "Programs that end the sessions they find would end other users' sessions.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { id: mark } = yield* session
@@ -65,7 +65,7 @@ export const conditions: Check.Check = {
     const finish = Effect.forEach(made, (one) => post(`/sessions/${one}/finish`, {}), { discard: true })
     const probe = yield* post("/sessions/search", { user_metadata: { mark }, limit: 50 })
     if (probe.status === 404 || probe.status === 405) {
-      return yield* Effect.andThen(finish, Check.absent("sessions are not searched"))
+      return yield* Effect.andThen(finish, Check.absent("the server cannot search sessions"))
     }
     const walk = Effect.fnUntraced(function*(fields: object, limit: number) {
       const found: Array<string> = []

@@ -6,16 +6,16 @@ import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 
 const words: Readonly<Record<Capabilities.Seeds, string>> = {
-  sample: "a seed is that of its sample: sample i of a request is that of a request for one with seed + i",
-  request: "a seed is that of its request: the same request gives the same samples",
+  sample: "a seed belongs to a sample: sample i of a request equals a single sample with seed + i",
+  request: "a seed belongs to a request: the same request gives the same samples",
   duplicates: "all samples of a request with a seed are equal: a group is one request per member",
   none: "seeds are ignored"
 }
 
 export const meaning: Check.Check = {
   theme: "seeds",
-  name: "the meaning of a seed is what the server says",
-  why: "A run is repeated by its seeds, and a group of equal samples has nothing to compare.",
+  name: "seeds behave as the server's capabilities say",
+  why: "Runs are repeated by their seeds, and a group of equal samples has nothing to compare.",
   run: Effect.gen(function*() {
     const { model } = yield* RawRequests
     const tinker = yield* Tinker.Tinker

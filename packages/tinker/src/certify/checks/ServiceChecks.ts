@@ -5,7 +5,7 @@ import { RawRequests } from "../RawRequests.ts"
 
 export const health: Check = {
   theme: "service",
-  name: "a server that answers says that it is well",
+  name: "a running server reports that it is healthy",
   why: "Clients and load balancers ask /healthz before they send work.",
   run: Effect.gen(function*() {
     const { get } = yield* RawRequests
@@ -15,8 +15,8 @@ export const health: Check = {
 
 export const unknownRoute: Check = {
   theme: "service",
-  name: "a route that is not served is a 404",
-  why: "Newer clients ask for what older servers do not have, and must tell that from an outage.",
+  name: "an unknown route is a 404",
+  why: "Newer clients request routes that older servers lack, and must tell this from an outage.",
   run: Effect.gen(function*() {
     const { get } = yield* RawRequests
     yield* Blame.expectStatus(yield* get("/no-such-route"), 404)
@@ -25,8 +25,8 @@ export const unknownRoute: Check = {
 
 export const unreadable: Check = {
   theme: "service",
-  name: "a body that is not JSON is the client's fault",
-  why: "An answer of 500 makes clients send the same body again for minutes.",
+  name: "a body that is not JSON is a client error",
+  why: "After a 500, clients resend the same body for minutes.",
   run: Effect.gen(function*() {
     const { postText } = yield* RawRequests
     yield* Blame.expectRefused(yield* postText("/create_session", "{"))

@@ -6,7 +6,7 @@ import { RawRequests } from "../RawRequests.ts"
 
 export const heartbeat: Check.Check = {
   theme: "sessions",
-  name: "a heartbeat of a session is answered",
+  name: "a session's heartbeat is answered",
   why: "Without an answer a client warns that its work may be lost.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
@@ -17,8 +17,8 @@ export const heartbeat: Check.Check = {
 
 export const unknown: Check.Check = {
   theme: "sessions",
-  name: "a heartbeat of a session that is not there is the client's fault",
-  why: "A client whose session has expired would otherwise believe that its models are kept.",
+  name: "a heartbeat of an unknown session is a client error",
+  why: "A client whose session has expired would otherwise assume that its models still exist.",
   run: Effect.gen(function*() {
     const { post } = yield* RawRequests
     yield* Blame.expectRefused(
@@ -29,8 +29,8 @@ export const unknown: Check.Check = {
 
 export const key: Check.Check = {
   theme: "sessions",
-  name: "the same idempotency key gives the same session",
-  why: "A client whose answer was lost asks again, and the session that was made first would never be used.",
+  name: "requests with the same idempotency key return the same session",
+  why: "A client whose answer was lost asks again, and its first session would never be used.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { id } = yield* session
@@ -44,14 +44,14 @@ export const key: Check.Check = {
 
 export const finished: Check.Check = {
   theme: "sessions",
-  name: "a finished session takes its models with it",
-  why: "Models that no client can reach any more fill the server's memory.",
+  name: "the end of a session ends its models",
+  why: "Unreachable models fill the server's memory.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { id, model } = yield* session
     const model_id = yield* model
     const finish = yield* post(`/sessions/${id}/finish`, {})
-    if (finish.status === 404) return yield* Check.absent("sessions end by their silence alone")
+    if (finish.status === 404) return yield* Check.absent("sessions end only by a timeout")
     yield* Blame.expectRefused(yield* post("/get_info", { model_id, type: "get_info" }))
   })
 }
@@ -69,8 +69,8 @@ const scored = Effect.fnUntraced(function*(sampler: string, sequence: number, te
 
 export const apart: Check.Check = {
   theme: "sessions",
-  name: "two sessions with the same numbers are two sessions, and the end of one leaves the other",
-  why: "Every client counts from 1: where only the numbers are compared, programs get each other's models and samples.",
+  name: "sessions that use the same numbers are separate, and the end of one does not affect the other",
+  why: "Every client numbers from 1. If only numbers are compared, programs get each other's models and samples.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
     const [one, other] = [yield* session, yield* session]
@@ -105,17 +105,17 @@ export const apart: Check.Check = {
 
 export const metadata: Check.Check = {
   theme: "sessions",
-  name: "a session is described with the metadata that its client gave",
-  why: "Programs that share a server tell their sessions apart by it.",
+  name: "the description of a session has its client's metadata",
+  why: "Programs that share a server identify their sessions by their metadata.",
   run: Effect.gen(function*() {
     const { get, post } = yield* RawRequests
     const given = { purpose: "certify", note: "ü", "Mixed-Case": "Mixed Value", number: "007" }
     const { body } = yield* post("/create_session", { ...Examples.session, user_metadata: given })
     const found = yield* get(`/sessions/${body["session_id"]}`)
     yield* post(`/sessions/${body["session_id"]}/finish`, {})
-    if (found.status === 404) return yield* Check.absent("sessions are not described")
+    if (found.status === 404) return yield* Check.absent("the server does not describe sessions")
     const shown = JSON.stringify(found.body["user_metadata"] ?? {})
-    if (found.body["user_metadata"] === undefined) return "it does not say its metadata"
+    if (found.body["user_metadata"] === undefined) return "the description of a session lacks metadata"
     const lost = Object.entries(given).filter((pair) =>
       !shown.includes(pair.map((one) => JSON.stringify(one)).join(":"))
     )

@@ -105,10 +105,9 @@ const largest = (found: ArrayLike<number>, from: ArrayLike<number>) =>
 
 export const exact: Check.Check = {
   theme: "optimizer",
-  name:
-    "steps of many settings, with rests, clips, decay, saves and loads between them, move every weight as Adam in float64 does",
+  name: "steps with many settings, clipping, decay, saves and loads move every weight like Adam in float64",
   why:
-    "A setting that is read otherwise by a few percent, or only beside another one, trains something else, and no curve shows it.",
+    "A setting that is off by a few percent, or only in combination with another, changes the training, and no curve shows it.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
@@ -136,7 +135,7 @@ export const exact: Check.Check = {
     const gradient = Float64Array.from(moved, (value, at) => ((weights[at] ?? NaN) - value) / share)
     const length = lengthOf(gradient)
     if (norm === undefined || Math.abs(norm - length) > 0.05 * norm) {
-      return yield* Check.absent("downloads do not have the weights that are trained")
+      return yield* Check.absent("downloads do not have the trained weights")
     }
     for (let stream = 0; stream < streams; stream++) {
       const steps = stepsOf(stream, length, length / Math.sqrt(gradient.length))

@@ -7,8 +7,7 @@ import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 
-const why =
-  "A sample that runs past its stop is graded with text of the next turn, or costs all the tokens that it may have."
+const why = "A sample that runs past its stop is graded with made-up text, or uses up its token limit."
 
 const sampler = Effect.gen(function*() {
   const { model: baseModel } = yield* RawRequests
@@ -62,8 +61,8 @@ export const tokens: Check.Check = {
 
 export const limit: Check.Check = {
   theme: "sampling",
-  name: "a sample that nothing stops has exactly max_tokens tokens",
-  why: "Answers that are shorter than their limit count as finished, and as truncated where they are not.",
+  name: "a sample that no stop ends has exactly max_tokens tokens",
+  why: "Otherwise truncated answers count as finished, or finished ones as truncated.",
   run: Effect.gen(function*() {
     const { client } = yield* sampler
     for (const maxTokens of [1, 2, 7, 33]) {
@@ -83,7 +82,7 @@ const common = [" ", "e", "a", "\n", "1", ",", "o"]
 
 export const strings: Check.Check = {
   theme: "sampling",
-  name: "a stop string ends a sample at the token that completes it, alone or as one of several",
+  name: "a stop string ends a sample at the token that completes it, alone or in a list",
   why,
   run: Effect.gen(function*() {
     const { sample } = yield* sampler
@@ -117,8 +116,8 @@ export const strings: Check.Check = {
 
 export const bare: Check.Check = {
   theme: "sampling",
-  name: "a stop string needs no list",
-  why: "The official SDK sends one string as it is.",
+  name: "a single stop string is accepted without a list",
+  why: "The official SDK sends a single stop string without a list.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { sampler } = yield* session

@@ -8,7 +8,7 @@ const { listAt, numberAt, textAt } = Dialect
 
 const questions = ["What is 3 and 4?", "Grüße! 世界 🙂 12 + 30?", "Write two words, then a line."]
 
-const why = "Code loses its lines, and words run together, where pieces of a stream lose what stands at their ends."
+const why = "If streamed pieces lose whitespace at their ends, code loses line breaks and words run together."
 
 /**
  * An answer so short that servers sample it in one piece, because the effect of a seed may depend on how an answer is split into pieces.
@@ -32,7 +32,7 @@ const mostLimits = 10
 
 const ofDialect = (dialect: Dialect.Dialect): Check.Check => ({
   theme: "chat",
-  name: `${dialect.name}: a stream has every space and sign of the whole answer, at its ends too`,
+  name: `${dialect.name}: a stream has every character of the whole answer, including whitespace at its ends`,
   why,
   run: Effect.gen(function*() {
     let left = mostLimits
@@ -58,7 +58,7 @@ const ofDialect = (dialect: Dialect.Dialect): Check.Check => ({
 
 export const sampledTexts: Check.Check = {
   theme: "chat",
-  name: "the pieces of long streams of responses and messages together are the texts of their last events",
+  name: "the pieces of long response and message streams add up to the text of the last event",
   why,
   run: Effect.gen(function*() {
     for (const content of questions) {
@@ -79,7 +79,7 @@ export const sampledTexts: Check.Check = {
 
 export const spelled: Check.Check = {
   theme: "chat",
-  name: "the text of a completion is that of its tokens, with the spaces at its ends, streamed or not",
+  name: "a completion's text is the text of its tokens, including whitespace at its ends, streamed or not",
   why,
   run: Effect.gen(function*() {
     const { model } = yield* RawRequests

@@ -66,12 +66,12 @@ const temperatures = [0.02, freezing, 0.1, 0.2, 0.3, 0.45, 0.7, 1.4, 3, 8]
 export const everywhere: Check.Check = {
   theme: "sampling",
   name: `temperatures from ${temperatures[0]} to ${temperatures.at(-1)} draw tokens by their probabilities`,
-  why: "A temperature that is moved to a range of the server's own samples another policy than was asked for.",
+  why: "A temperature that the server clamps samples a different policy.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
     const { topkPromptLogprobs: most } = yield* tinker.capabilities(baseModel)
-    if (most < 2) return yield* Check.absent("the server gives no candidates for the tokens of a prompt")
+    if (most < 2) return yield* Check.absent("the server returns no candidates for prompt tokens")
     const client = yield* tinker.createSamplingClient({ baseModel })
     const places = yield* placesOf(client, most)
     for (const temperature of temperatures) {
@@ -92,13 +92,13 @@ const cuts = [1, 2, 3, 4, 6, 9, 13, 19]
 
 export const everyCut: Check.Check = {
   theme: "sampling",
-  name: "top_k leaves as many tokens as asked for, and top_p the fewest that reach it, after every text",
-  why: "A cut that is one token off, or that other settings move, lets in the tail or leaves out what is likely.",
+  name: "top_k keeps the requested number of tokens, and top_p the smallest set that reaches it, after every text",
+  why: "A cutoff that is one token off, or depends on other settings, admits the tail or excludes likely tokens.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
     const { topkPromptLogprobs: most } = yield* tinker.capabilities(baseModel)
-    if (most < 20) return yield* Check.absent("the server gives fewer than 20 candidates for the tokens of a prompt")
+    if (most < 20) return yield* Check.absent("the server returns fewer than 20 candidates per prompt token")
     const client = yield* tinker.createSamplingClient({ baseModel })
     const places = Arr.sort(yield* placesOf(client, most), Order.mapInput(Order.flip(Order.Number), told(1)))
     for (const [at, count] of cuts.entries()) {

@@ -77,11 +77,11 @@ const expectAll = (samplers: ReadonlyArray<Known<SamplingClient.SamplingClient>>
     Effect.forEach(samplers, expectSampled, { concurrency: "unbounded", discard: true })
   )
 
-const why = "Rollouts from other weights than they are taken for are off-policy without a sign of it."
+const why = "Rollouts from the wrong weights are silently off-policy."
 
 export const named: Check.Check = {
   theme: "checkpoints",
-  name: "weights saved under several names are sampled from as they were, all of them at once",
+  name: "samplers of weights saved under several names keep their weights, also when used at the same time",
   why,
   run: Effect.gen(function*() {
     const { client, tinker } = yield* trainer
@@ -112,7 +112,7 @@ const greedy = (client: SamplingClient.SamplingClient) =>
 
 export const alive: Check.Check = {
   theme: "checkpoints",
-  name: "snapshots of one model that are alive at once each have their own weights",
+  name: "simultaneous snapshots of one model each have their own weights",
   why,
   run: Effect.gen(function*() {
     const { client } = yield* trainer
@@ -140,8 +140,8 @@ export const alive: Check.Check = {
 
 export const loaded: Check.Check = {
   theme: "checkpoints",
-  name: "what is saved after an older state was loaded has that state's weights",
-  why: "A run that goes back to its best state and samples from what it had left measures the wrong model.",
+  name: "a save after loading an older state has that state's weights",
+  why: "A run that returns to its best state but samples from the abandoned one evaluates the wrong model.",
   run: Effect.gen(function*() {
     const { client, tinker } = yield* trainer
     yield* push(client, 0)
@@ -184,8 +184,8 @@ export const loaded: Check.Check = {
 
 export const states: Check.Check = {
   theme: "checkpoints",
-  name: "each of several states has the weights and the optimizer of its time",
-  why: "A run that goes on from another of its states than it asks for repeats or skips work, and no curve shows it.",
+  name: "each of several states keeps its own weights and optimizer",
+  why: "A run that resumes from the wrong state repeats or skips work, and no curve shows it.",
   run: Effect.gen(function*() {
     const { client, tinker } = yield* trainer
     const saved: Array<Known<string> & { readonly glided: Float32Array }> = []
@@ -217,7 +217,7 @@ export const states: Check.Check = {
 
 export const takenName: Check.Check = {
   theme: "checkpoints",
-  name: "weights saved under a name that is taken replace the first, or are refused and leave them",
+  name: "weights saved under an existing name replace the first ones, or are refused and leave them unchanged",
   why,
   run: Effect.gen(function*() {
     const { client, tinker } = yield* trainer
@@ -240,8 +240,8 @@ export const takenName: Check.Check = {
 
 export const outlive: Check.Check = {
   theme: "checkpoints",
-  name: "checkpoints outlive the model that they are of",
-  why: "A run is evaluated, and goes on, after the program that trained it has ended.",
+  name: "checkpoints outlive their model",
+  why: "Users evaluate and resume a run after the program that trained it has ended.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
@@ -263,7 +263,7 @@ export const outlive: Check.Check = {
 
 export const apart: Check.Check = {
   theme: "training",
-  name: "gradients, means of gradients and snapshots of two models in turn do not mix",
+  name: "the gradients, momentum and snapshots of two alternately trained models do not mix",
   why: "Sweeps train several adapters in one session.",
   run: Effect.gen(function*() {
     const { client: origin, tinker } = yield* trainer
@@ -296,8 +296,8 @@ export const apart: Check.Check = {
 
 export const slots: Check.Check = {
   theme: "training",
-  name: "six models that are alive at once each keep what they learned",
-  why: "A server that makes room for a model at the cost of another trains a run from its beginning, and says nothing.",
+  name: "six simultaneous models each keep what they learned",
+  why: "A server that evicts one model for another would silently restart a run.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
