@@ -18,7 +18,7 @@ export const table = (header: ReadonlyArray<string>, rows: ReadonlyArray<Readonl
     .map((cells) => `| ${cells.join(" | ")} |`)
     .join("\n")
 
-/** A line that says whether a number meets its target. */
+/** A line with a number, its target, and whether the target is met. */
 export const aim = (what: string, value: number, unit: string, comparison: "at most" | "at least", limit: number) => {
   const isMet = comparison === "at most" ? value <= limit : value >= limit
   const shown = Number.isFinite(value) ? `${value.toPrecision(3)}${unit}` : "not measured"
@@ -27,7 +27,7 @@ export const aim = (what: string, value: number, unit: string, comparison: "at m
 
 export const percent = (share: number) => Number.isFinite(share) ? `${(100 * share).toFixed(0)} %` : "an unknown share"
 
-/** Formats a share with its 95 % interval. */
+/** A share with its 95 % interval, as text. */
 export const interval = ({ high, low, value }: Proportion.Proportion) =>
   `${value.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`
 

@@ -1,6 +1,6 @@
-// Writes the public signatures of each package to packages/<name>/<name>.api.md. They are built anew, as a build of what changed
-// alone writes some unions in another order. With --check it reads the declarations that `npm run check` has built, and fails where a
-// committed report says something else, so that no public name changes unseen.
+// Writes the public signatures of each package to packages/<name>/<name>.api.md. Everything is rebuilt, because an
+// incremental build may order the members of unions differently. With --check it reads the declarations that `npm run check` has built,
+// and fails if a committed report differs, so no public name changes unnoticed.
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -50,7 +50,7 @@ try {
     const before = textOf(report)
     execFileSync(process.execPath, [extractor, "run", "--local", "--config", configure(name, entry)], { stdio: "pipe" })
     if (textOf(report) === before || !isCheck) continue
-    console.error(`${report} did not have the package's public names: it is written anew, commit it`)
+    console.error(`${report} did not match the package's public names and was rewritten: commit it`)
     process.exitCode = 1
   }
 } finally {

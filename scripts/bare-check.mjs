@@ -1,4 +1,4 @@
-// Runs code_rl where nothing but Node can be found: no Python, no bubblewrap, no Docker. Its programs have to be judged on WASI.
+// Runs code_rl on a PATH with nothing but Node: no Python, bubblewrap or Docker. Its programs must be judged on WASI.
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -9,7 +9,7 @@ const [bin, home, data, run] = ["bin", "home", "data", "run"].map((name) => join
 for (const path of [bin, home, data]) mkdirSync(path)
 symlinkSync(process.execPath, join(bin, "node"))
 
-/** Runs the command with an environment of nothing but PATH and HOME, and shows what it prints. */
+/** Runs the command with only PATH and HOME in the environment, and shows its output. */
 const effectRl = (...args) => {
   console.log(`effect-rl ${args.join(" ")}`)
   const options = ["--conditions=@effect-rl/source", "--disable-warning=ExperimentalWarning"]
@@ -46,6 +46,6 @@ const providers = [...verdicts].map(([, provider]) => provider)
 rmSync(folder, { recursive: true })
 console.log(`${providers.length} programs were judged in the sandboxes of: ${[...new Set(providers)].join(", ")}`)
 if (providers.length === 0 || providers.some((provider) => provider !== "wasi")) {
-  console.error("expected at least one program, and all of them judged by wasi")
+  console.error("expected at least one program, and only verdicts of wasi")
   process.exitCode = 1
 }

@@ -1,4 +1,4 @@
-// Bundles the core and the Tinker client for a browser, and fails where the bundle imports a module of Node.
+// Bundles the core and the Tinker client for a browser, and fails if a bundle imports a Node module.
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { rolldown } from "rolldown"
@@ -11,7 +11,7 @@ export { RestClient, SamplerHandles, TinkerHttp } from "@effect-rl/tinker"`
 
 const entry = "entry"
 
-/** The program as a module that lies in this repository. */
+/** The program as a module inside this repository. */
 const given = (program) => ({
   name: "given",
   resolveId(id, importer) {

@@ -1,4 +1,4 @@
-// Fails on a name in the second column of docs/compatibility.md that no package exports.
+// Fails if the second column of docs/compatibility.md has a name that no package exports.
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { entriesOf } from "./entries.mjs"
@@ -11,7 +11,7 @@ const modules = new Map(
   )
 )
 
-/** The text behind a module: its own file and those it exports again. */
+/** The source of a module, including the files that it re-exports. */
 const text = (file) => {
   const own = readFileSync(file, "utf8")
   const others = [...own.matchAll(/export [^"]*? from "(\..+?)"/g)].map(([, path]) => join(dirname(file), path))
@@ -36,6 +36,6 @@ const missing = new Set(
 
 if (names.length === 0) missing.add("no names at all: did the table change?")
 if (missing.size > 0) {
-  console.error(`docs/compatibility.md names what is not exported: ${[...missing].join(", ")}`)
+  console.error(`docs/compatibility.md has names that are not exported: ${[...missing].join(", ")}`)
   process.exit(1)
 }

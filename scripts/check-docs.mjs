@@ -29,13 +29,13 @@ const writeGuides = () => {
   return count
 }
 
-/** The public modules of a package; those for tests first, so that others of the same name win. */
+/** The public modules of a package. Testing modules come first, so other modules with the same name replace them. */
 const publicOf = (name) =>
   entriesOf(name).toReversed().flatMap((entry) =>
     entry.modules.map(({ as, isType, path }) => ({ as, file: path, isType, from: specifierOf(name, entry) }))
   )
 
-/** Every module of a package by the declarations that `tsc` has built, for examples of private modules. */
+/** Every module of a package, from the declarations that `tsc` has built, for examples of private modules. */
 const builtOf = (name) =>
   globSync(join("packages", name, "src/**/[A-Z]*.ts")).map((file) => ({
     as: basename(file, ".ts"),
@@ -62,7 +62,7 @@ const ofEffect = [
   "Stream"
 ]
 
-/** The imports of what an example of a package may name, the last of equal names. */
+/** The imports for the names that a package's examples may use. Of equal names, the last one counts. */
 const namesOf = (name) => {
   const given = [...readFileSync("docs/given.ts", "utf8").matchAll(/^export const (\w+)/gm)]
   const named = (as, from, isType = false) => [as, `import ${isType ? "type " : ""}{ ${as} } from "${from}"`]
@@ -77,7 +77,7 @@ const namesOf = (name) => {
   ])
 }
 
-/** The lines of a comment without its frame and without the fences of code. */
+/** The lines of a comment, without comment markers and code fences. */
 const linesOf = (comment) =>
   comment.slice(3, -2).split("\n").map((line) => line.replace(/^\s*\* ?/, "").replace(/^```\w*$/, ""))
 
@@ -98,7 +98,7 @@ const importsOf = (body, names) =>
     .map((word) => names.get(word))
     .join("\n")
 
-/** An example that yields Effects is the body of a generator. */
+/** Wraps an example with `yield*` in a generator. */
 const program = (body) => /^(const .+ = )?yield\*/m.test(body) ? `Effect.gen(function*() {\n${body}\n})` : body
 
 const writeExamples = () => {

@@ -1,4 +1,4 @@
-// Says in one line that Node is too old, before it fails on the first TypeScript file.
+// Reports in one line that Node is too old, instead of failing on the first TypeScript file.
 import { readFileSync } from "node:fs"
 
 const { engines } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"))

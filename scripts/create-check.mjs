@@ -1,4 +1,4 @@
-// Makes a project of each template in an empty folder, from packed packages; checks its types, tests it, trains it and serves what it trained.
+// Makes a project from each template in an empty folder, from packed packages; checks its types, tests it, trains it and serves what it trained.
 import { execFileSync, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
@@ -6,7 +6,7 @@ import { join } from "node:path"
 
 const pretended = "20.11.1"
 
-/** One line, and no stack, on a Node that says that it is too old. */
+/** Checks that an outdated Node gives one line without a stack trace. */
 const checkOldNode = (command) => {
   const pretend = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${pretended}" } })`
   const args = ["--import", `data:text/javascript,${encodeURIComponent(pretend)}`, command, "x"]
@@ -15,7 +15,7 @@ const checkOldNode = (command) => {
   if (status !== 1 || !isOneLine.test(stderr)) throw new Error(`${command} on Node ${pretended}: ${status}: ${stderr}`)
 }
 
-/** Serves the trained weights as the project does, and asks the question that the server prints. */
+/** Serves the trained weights as the project does, and sends the request that the server prints. */
 const askServed = async (project) => {
   const server = spawn(join(project, "node_modules/.bin/effect-rl"), [
     "serve",
@@ -38,7 +38,7 @@ const askServed = async (project) => {
   }
 }
 
-/** Checks the packed `create-effect-rl` that is installed in a project of its own, with the packages in the folder. */
+/** Checks the packed `create-effect-rl`, installed in its own project, with the packages in the folder. */
 export const checkCreated = async (tarballs, folder) => {
   const installed = join(folder, "node_modules/create-effect-rl")
   const start = join(installed, "dist/start.mjs")

@@ -1,4 +1,4 @@
-// Makes a project as `npm create effect-rl` does, with packages that are packed from this clone.
+// Makes a project like `npm create effect-rl`, with packages packed from this clone.
 //   npm run create -- ../my-task --template agent
 import { spawnSync } from "node:child_process"
 

@@ -1,4 +1,4 @@
-// The entry points of a package: its main one, those beside it in `src`, and `testing`, each with the modules that it exports.
+// The entry points of a package (the main one, others in `src`, and `testing`), each with the modules that it exports.
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 
@@ -18,5 +18,5 @@ export const entriesOf = (name) => {
     .map(({ modules, path }) => ({ subpath: path.replace(/\/?index$/, ""), path, modules }))
 }
 
-/** The specifier by which others import an entry point. */
+/** The import specifier of an entry point. */
 export const specifierOf = (name, { subpath }) => ["@effect-rl", name, subpath].filter((part) => part !== "").join("/")

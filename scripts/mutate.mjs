@@ -11,7 +11,7 @@ import { parseArgs } from "node:util"
 import * as Mutants from "./mutation/Mutants.mjs"
 import * as Tests from "./mutation/Tests.mjs"
 
-/** Rooms where a silent fault costs most, their share of the mutants, and the tests that have to notice one. */
+/** Rooms in which silent faults are most costly, their share of the mutants, and the tests that must notice them. */
 const rooms = [
   { sources: "packages/core/src/run", weight: 40, tests: ["packages/core/test/{rl,learn,run,settings}/**/*.test.ts"] },
   {
@@ -40,7 +40,7 @@ const { values } = parseArgs({
 })
 
 if (execFileSync("git", ["status", "--porcelain", "packages/*/src"], { encoding: "utf8" }).trim() !== "") {
-  console.error("packages has sources that are not committed: commit them, or run this in another worktree")
+  console.error("packages has uncommitted changes: commit them, or run this in another worktree")
   process.exit(1)
 }
 
@@ -68,7 +68,7 @@ const chosen = values.files === undefined
   : drawn(values.files.flatMap(mutantsIn), count)
 const mutants = chosen.filter(isAsked)
 
-/** Tests that start processes or train for long cost more than they would notice. */
+/** Slow tests are left out: they start processes or train for long, and would notice little more. */
 const isQuick = (test) => !test.endsWith(".slow.test.ts")
 
 const testsOf = (mutant) => {

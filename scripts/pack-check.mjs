@@ -1,4 +1,4 @@
-// Packs every package, installs the tarballs in a blank project, type-checks a program there and runs it on built files.
+// Packs every package, installs the tarballs in an empty project, type-checks a program there and runs it on the built files.
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
@@ -8,12 +8,12 @@ import { gzipSync } from "node:zlib"
 import { checkCreated } from "./create-check.mjs"
 import { checkReadmes } from "./readme-check.mjs"
 
-/** Bytes of a part of the page, gzipped. */
+/** Maximum gzipped bytes of one file of the page. */
 const largestAsset = 250_000
 
 const npm = (args, cwd) => execFileSync("npm", args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
 
-/** Milliseconds of the work, the median of nine times. */
+/** The median time of nine runs in milliseconds. */
 const median = (work) =>
   Array.from({ length: 9 }, () => {
     const began = performance.now()
@@ -177,7 +177,7 @@ try {
   const page = execFileSync(command, ["--help"], { cwd: project, encoding: "utf8" })
   const whole = join(project, "node_modules/@effect-rl/cli/dist/bin.mjs")
   const rendered = execFileSync(process.execPath, [whole, "--help"], { cwd: project, encoding: "utf8" })
-  if (page !== rendered) throw new Error(`the page of help that was packed is not the command's: ${page}`)
+  if (page !== rendered) throw new Error(`the packed help page is not the command's: ${page}`)
   const start = median(() => execFileSync(command, ["--help"], { cwd: project }))
   console.log(
     `effect-rl --help starts in ${

@@ -1,5 +1,5 @@
 /**
- * Prunes the vocabularies of Qwen3 and Llama 3 to the tokens that the tests meet:
+ * Prunes the vocabularies of Qwen3 and Llama 3 to the tokens that the tests use:
  *
  *     node scripts/prune-vocabularies.mjs FOLDER
  *
@@ -31,7 +31,7 @@ if (status !== 0) process.exit(1)
 
 const pairOf = (left, right) => `${left} ${right}`
 
-/** The merges that make a token of its bytes, each by the pair that it joins. */
+/** The merges that build a token from its bytes, each as the pair that it joins. */
 const mergesOf = (token, ranks) => {
   const applied = []
   let parts = Array.from(token)

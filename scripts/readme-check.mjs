@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs"
 import { delimiter, join } from "node:path"
 
-/** Commands that are not run here, by their beginnings, and why. The first that fits counts. */
+/** Commands that are not run here, by their beginning, with the reason. The first match counts. */
 const skipped = [
   ["npm ci && npm start", "the step \"main job\" runs it"],
   ["npm ci && npm test", "the step \"tests\" runs it"],
@@ -24,12 +24,12 @@ const skipped = [
 /** Flags that shorten commands which train. */
 const short = "--groups-per-batch 2 --group-size 2 --max-tokens 8 --eval-every 0"
 
-/** What is typed into a command that asks. */
+/** Input for commands that ask questions. */
 const typed = "7\n".repeat(40)
 
 const isServer = (command) => /^effect-rl (view|serve)\b/.test(command)
 
-/** The command in a form that ends soon and needs no fixed port. */
+/** The command, changed to end soon and to need no fixed port. */
 const shortened = (command) =>
   command.startsWith("effect-rl train ") && !command.includes("--plan")
     ? `${command.replace("--iterations 50", "--iterations 3")} ${short}${
@@ -43,7 +43,7 @@ const commandsOf = (file) =>
     block.split("\n").map((line) => line.replace(/\s+#.*$/, "").trim()).filter((line) => line !== "")
   )
 
-/** Starts a command that serves, and ends it when it has printed its address. */
+/** Starts a serving command, and stops it once it has printed its address. */
 const serve = async (command, options) => {
   const server = spawn("bash", ["-c", `exec ${command}`], { ...options, stdio: ["ignore", "pipe", "inherit"] })
   try {

@@ -13,10 +13,10 @@ import * as given from "../docs/given.ts"
 const blocks = "docs/.blocks"
 const folder = resolve(blocks, "run")
 
-/** Longest time for one value: a stream that follows a run never ends. */
+/** Time limit for one value, because a stream that follows a run never ends. */
 const longest = "5 seconds"
 
-/** Programs of their own, and tests, which run in vitest. */
+/** Whether a block is only compiled: whole programs, and tests, which run in vitest. */
 const isOnlyCompiled = (text) => /runMain|"@effect\/vitest"|"vitest"|^declare function /m.test(text)
 
 /** Failures for want of what is not in the repository: services, keys, servers, files, folders of models, finished runs, Python environments. */
@@ -24,14 +24,14 @@ const isOutside = (failure) =>
   /Service not found|no credential|does not answer|cannot reach|printed nothing|does not exist|NotFound: FileSystem|not a run directory|has no file|holds no run|no such cassette|no checkpoint "tinker:|SandboxError: \w+: probe|no chat template|there is no Python|Cannot find module '[^']*effect-rl-examples-|Cannot find module '[^']*\.eval\.ts'/
     .test(failure)
 
-/** Values that a guide declares are those of given.ts with the same name; undefined where one is not there. */
+/** Replaces the values that a guide declares by those of given.ts; undefined if one is missing there. */
 const withGiven = (text) => {
   const declared = [...text.matchAll(/^declare const (\w+):.*$/gm)]
   if (declared.some(([, name]) => !(name in given))) return undefined
   return declared.reduce((rest, [line, name]) => rest.replace(line, `import { ${name} } from "../given.ts"`), text)
 }
 
-/** A line at the left edge that begins a statement without a name. */
+/** Matches an unindented line that begins an unnamed statement. */
 const begins =
   /^(?![)}\]`/@ ]|import |export |const |let |type |interface |declare |function |class |if |for |try |await )\S/
 
@@ -51,7 +51,7 @@ const exported = (text) => {
   }).join("\n")
 }
 
-/** The text of each expected value or failure by the name of the statement that it ends. */
+/** The text of each expected value or failure, by the name of its statement. */
 const expectations = (text) => {
   const found = []
   let name
@@ -92,7 +92,7 @@ const { log } = console
 const home = process.cwd()
 process.chdir(mkdtempSync(join(tmpdir(), "effect-rl-examples-")))
 
-/** Values and failures of a block by their names. */
+/** The values and failures of a block, by name. */
 const outcomes = async (file) => {
   const ends = new Map()
   for (const [name, value] of Object.entries(await import(pathToFileURL(join(folder, file)).href))) {

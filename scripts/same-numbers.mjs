@@ -9,7 +9,7 @@ import { join, resolve } from "node:path"
 
 const small = "--iterations 3 --eval-every 0"
 
-/** What each job trains. */
+/** The training command of each job. */
 const jobs = {
   "main job": `arithmetic ${small} --groups-per-batch 16`,
   gsm8k: `gsm8k ${small} --model effect-rl/tiny-128 --data sample --groups-per-batch 4 --group-size 4 --max-tokens 64`,
@@ -81,7 +81,7 @@ const numbersOf = (folder) => ({
   weights: weightsOf(folder)
 })
 
-/** The metrics that differ between two runs. */
+/** The names of the metrics that differ between two runs. */
 const differing = (folder, other) => {
   const ours = metricsOf(folder).map(Object.fromEntries)
   const theirs = metricsOf(other).map(Object.fromEntries)

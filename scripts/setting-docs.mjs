@@ -1,4 +1,4 @@
-// Writes the help of each setting above its field, where an editor shows it; --check fails where one differs from its help.
+// Writes the help of each setting as a comment above its field, where editors show it; --check fails if one differs from its help.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -19,7 +19,7 @@ const unit = new RegExp(String.raw`\bunit: (${text})`)
 
 const unquoted = (literals) => literals.match(new RegExp(text, "g")).map((one) => JSON.parse(one)).join("")
 
-/** The call that begins in a line: as far as the line that closes it. */
+/** The call that begins on a line, up to the line that closes it. */
 const callFrom = (lines, start) => {
   const [, indent] = field.exec(lines[start])
   if (/\}\),?$/.test(lines[start])) return lines[start]
@@ -48,7 +48,7 @@ const comment = (indent, said) => {
   return [`${indent}/**`, ...rows.map((row) => `${indent} * ${row}`), `${indent} */`]
 }
 
-/** The comment above a line, if it ends there: its first line. */
+/** The index of the first line of the comment directly above, or the number of lines if there is none. */
 const commentAbove = (lines) => {
   if (!lines.at(-1)?.endsWith("*/")) return lines.length
   return lines.findLastIndex((line) => /^ *\/\*\*/.test(line))
@@ -77,6 +77,6 @@ const stale = sources.filter((file) => {
 })
 
 if (isCheck && stale.length > 0) {
-  console.error(`the comment above a setting differs from its help: npm run lint-fix\n${stale.join("\n")}`)
+  console.error(`the comment above a setting differs from its help: run npm run lint-fix\n${stale.join("\n")}`)
   process.exitCode = 1
 }

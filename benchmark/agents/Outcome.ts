@@ -15,7 +15,7 @@ export const of = Effect.fnUntraced(function*(
 ) {
   const [before, ...later] = records.filter(RunRecord.guards.Evaluated).map(scoreOf)
   const after = later.at(-1)
-  if (before === undefined || after === undefined) return yield* Effect.die("nothing was evaluated")
+  if (before === undefined || after === undefined) return yield* Effect.die("the run has no evaluation")
   const outcome: Kept.Outcome = {
     curve: records.filter(RunRecord.guards.Updated).flatMap(({ reward }) => reward?.mean ?? []),
     before,

@@ -219,8 +219,8 @@ const smolLm2 = {
 const program = Effect.gen(function*() {
   const python = yield* pythons
   const pi = yield* pis
-  if (pi.length === 0) Report.progress("Pi is left out: the variable PI does not name its program")
-  if (python.length === 0) Report.progress("the agent in Python is left out: there is no python3")
+  if (pi.length === 0) Report.progress("Pi is left out: the environment variable PI does not name its program")
+  if (python.length === 0) Report.progress("the Python agent is left out: python3 is not installed")
   const rows = [
     row("`openai`, one question", sums, inProcess(oneQuestion)),
     row("`openai`, a loop with a tool", calculations, inProcess(loop)),

@@ -35,7 +35,7 @@ const iterations = 20
 const groups = 16
 const groupSize = 8
 
-/** Sessions that are recorded of each question. */
+/** Number of recorded sessions per question. */
 const sessions = 8
 
 const tasksOf = (seed: number) => Calculation.batch(0, iterations * groups, "short", seed + 1)
@@ -63,7 +63,7 @@ const live = (model: ChatModel.ChatModel, { answer, expression }: Calculation.Ca
     }
   })
 
-/** The conversations of the untrained model's sessions, by question. */
+/** The conversations of the untrained model, by question. */
 const recorded = Effect.fnUntraced(function*(model: ChatModel.ChatModel, seed: number) {
   const fs = yield* FileSystem.FileSystem
   const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: modelName }))
@@ -90,7 +90,7 @@ const recorded = Effect.fnUntraced(function*(model: ChatModel.ChatModel, seed: n
 
 type Conversations = Effect.Success<ReturnType<typeof recorded>>
 
-/** The question as an environment whose calculator answers as in its sessions. */
+/** An environment for the question, whose calculator answers as in the recorded sessions. */
 const replayed = (
   model: ChatModel.ChatModel,
   conversations: Conversations,

@@ -28,7 +28,7 @@ const program = Effect.gen(function*() {
     rows,
     ([title, settings]) => Effect.map(Sums.train(settings), (outcomes) => Sums.row(title, outcomes))
   )
-  Report.publish("hyperparameters", "What do the settings come to?", [
+  Report.publish("hyperparameters", "What effect do the settings have?", [
     `The baseline trains tiny-64 on sums for ${iterations} iterations of ${groupsPerBatch} groups × ${groupSize} attempts with importance sampling and learning rate ${learningRate}; each row
 changes the setting that it names. "Right answers" is the share of correct answers to ${Sums.problems} held-out problems after training, for three seeds
 together, with Wilson's interval, and for each seed. Rewards are means over the seeds for each iteration, between 0 and 1.`,

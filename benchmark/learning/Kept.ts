@@ -27,7 +27,7 @@ export type Outcomes = typeof Outcomes.Type
 const Kept = Schema.Struct({ machine: Schema.String, rows: Schema.Record(Schema.String, Outcomes) })
 export interface Kept extends Schema.Schema.Type<typeof Kept> {}
 
-/** What is measured with each seed: the experiment and its controls. */
+/** The experiment and its controls, which are run with each seed. */
 export interface Row<out E, out R> {
   readonly title: string
   readonly kinds: Readonly<Record<string, (seed: number) => Effect.Effect<Outcome, E, R>>>

@@ -1,4 +1,4 @@
-/** Recipes that train on examples or from a teacher, with controls in which there is nothing to learn. */
+/** Recipes that train on examples or from a teacher, with controls that have nothing to learn. */
 import {
   ChatModel,
   Dpo,
@@ -20,7 +20,7 @@ const inMemory = Effect.provide(RunStore.RunStore.layerMemory, { local: true })
 
 const still = { learningRate: 1e-12 }
 
-/** The recipe as it is, and with a learning rate close to 0. */
+/** The unchanged recipe, and a control with a learning rate close to 0. */
 const usual = <E, R>(recipe: Recipe.Recipe<E, R>) => ({
   trained: (seed: number) => RecipeRun.train(recipe, { model, seed }),
   "learning rate 10⁻¹²": (seed: number) => RecipeRun.train(recipe, { model, seed, ...still })
@@ -126,7 +126,7 @@ const lastStage = <E, R>(
     return records
   })
 
-/** Taught by models that know no more than the student. */
+/** In the control, the teacher is a model that knows no more than the student. */
 const distill = {
   name: Recipes.distill.name,
   control: "taught by itself",
@@ -137,7 +137,7 @@ const distill = {
   }
 }
 
-/** In a further control each teacher scores the answers to the other's prompts. */
+/** In an additional control, each teacher scores the answers to the other teacher's prompts. */
 const distillMulti = {
   name: Recipes.distillMulti.name,
   control: "taught by itself",
@@ -152,7 +152,7 @@ const distillMulti = {
   }
 }
 
-/** In a control the teacher reads the prompt, but has not learned to follow it. */
+/** In a control, the teacher gets the prompt, but has not learned to follow it. */
 const distillPrompt = {
   name: Recipes.distillPrompt.name,
   control: "taught by itself",
@@ -163,7 +163,7 @@ const distillPrompt = {
   }
 }
 
-/** The pipelines whose last stage learns from what earlier stages learned. */
+/** The pipelines whose last stage learns from models of earlier stages. */
 export const distilling = [distill, distillMulti, distillPrompt]
 
 /** The recipes that train on examples. */

@@ -19,7 +19,7 @@ import * as RecipeRun from "./RecipeRun.ts"
 
 const name = "presets"
 
-/** What is trained, and how: first the experiment, then its controls. */
+/** A recipe, its experiment and its controls; the experiment comes first. */
 interface Subject {
   readonly name: string
   /** The control that the figure shows. */

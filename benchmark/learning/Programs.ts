@@ -140,7 +140,7 @@ const labels = {
   control: "rewards shuffled in each group"
 }
 
-/** A sentence that says whether the rewards with seed 0 are equal in both sandboxes; none if a sandbox was not measured. */
+/** A sentence that says whether the rewards with seed 0 are equal in both sandboxes; empty if a sandbox was not measured. */
 const agreement = ({ rows }: Kept.Kept) => {
   const [native, wasi] = ["bubblewrap", "WASI"].map((place) => rows[place]?.["trained"]?.[0]?.curve)
   if (native === undefined || wasi === undefined) return []
@@ -150,7 +150,7 @@ const agreement = ({ rows }: Kept.Kept) => {
   ]
 }
 
-/** A sentence that names the measurements on WASI that are missing; none if there are none. */
+/** A sentence that names the missing measurements on WASI; empty if none is missing. */
 const unmeasured = ({ rows }: Kept.Kept) => {
   const lacking = Object.keys(kinds).flatMap((kind) => {
     const seeds = [0, 1, 2].slice(rows[portable.title]?.[kind]?.length ?? 0)

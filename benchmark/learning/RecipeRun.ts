@@ -1,4 +1,4 @@
-/** Runs of recipes, parts of which an experiment may change. */
+/** Runs of recipes that an experiment may change in part. */
 import { ChatModel, RunStore, Setting } from "@effect-rl/core"
 import { type Recipe, TrainingSettings } from "@effect-rl/recipes"
 import { Effect, Schema, Stream } from "effect"

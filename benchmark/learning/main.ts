@@ -18,7 +18,7 @@ const row = (name: string, { after, before, seconds, seed }: Experiment.Outcome)
   seconds.toFixed(0)
 ]
 
-/** Runs the seeds one after another and prints each result at once, because all of them take minutes. */
+/** Runs the seeds one after another and prints each result immediately, because a whole measurement takes minutes. */
 const runs = (name: string, count: number, control: Controls.Control) =>
   Effect.forEach(
     Array.from({ length: count }, (_, seed) => seed),

@@ -1,4 +1,4 @@
-/** Thirty questions that a practitioner asks of a run: the steps to the answer on the page, and the answer by the key. */
+/** Thirty questions that practitioners ask about a run: the steps to the answer on the page, and the key's answer. */
 import * as Key from "./Key.ts"
 
 /** One click, key, choice or typed text. */
@@ -8,29 +8,29 @@ export type Step =
   | { readonly type: string; readonly into: string }
   | { readonly choose: string; readonly in: string }
 
-/** A text, a pattern, or a number that is close enough to the key's. */
+/** A text, a pattern, or a number that may differ slightly from the key's. */
 export type Sought = string | RegExp | { readonly says: string; readonly isIn: (text: string) => boolean }
 
 export interface Question {
   readonly text: string
-  /** The kinds of run that it is asked of. */
+  /** The kinds of run about which the question is asked. */
   readonly kinds: ReadonlyArray<string>
   readonly steps: (run: Key.Run) => ReadonlyArray<Step>
-  /** Texts that the page must show, each of which the key computed. */
+  /** Texts that the page must show, as computed by the key. */
   readonly answer: (run: Key.Run, other: Key.Run) => ReadonlyArray<Sought>
-  /** Texts that would be wrong. */
+  /** Texts that the page must not show. */
   readonly wrong?: (run: Key.Run) => ReadonlyArray<string>
-  /** Whether `effect-rl show` must have the answer too. */
+  /** Whether `effect-rl show` must print the answer too. */
   readonly isShown?: true
-  /** Whether the answer must be on the page of the address that the steps led to, opened by another browser. */
+  /** Whether another browser that opens the final address must show the answer too. */
   readonly isShared?: true
-  /** Another run, with which it is compared. */
+  /** The kind of run to compare with. */
   readonly beside?: string
-  /** What Inspect View, Trackio and prime-rl's dashboard do: ● answers, ◐ partly, ○ not, and the steps where they are known. */
+  /** How Inspect View, Trackio and prime-rl's dashboard answer: ● fully, ◐ partly, ○ not at all, with the number of steps if known. */
   readonly others: readonly [inspect: string, trackio: string, primeRl: string]
 }
 
-/** Every kind, with what was planted in it. */
+/** For each kind of run, the pattern of the planted fault's diagnosis. */
 export const planted: Readonly<Record<string, RegExp>> = {
   "arithmetic-0": /✓ (learned|solved)/,
   "arith-seed1": /✓ (learned|solved)/,
@@ -55,7 +55,7 @@ const sums = ["arithmetic-0", "arith-seed1", "arith-cispo-1", "killed-7"]
 const none = () => []
 const menu = (name: string): Step => ({ click: `nav.levels a:text-is("${name}"), a:text-is("${name}")` })
 
-/** Text.short of a value: up to three decimals, of smaller numbers three digits. */
+/** A number as the page's `Text.short` writes it. */
 const short = (value: number) => {
   const size = Math.abs(value)
   return size >= 1000 || size === 0
@@ -63,7 +63,7 @@ const short = (value: number) => {
     : String(Number(size < 0.1 ? value.toPrecision(3) : value.toFixed(3)))
 }
 
-/** The name of a metric in a section, its range, then its newest value. */
+/** Matches a metric's name, its range and its newest value. */
 const newest = (run: Key.Run, name: string) =>
   new RegExp(`${name.replaceAll(/[/.]/g, "\\$&")}\\s[^\\n]+\\s${short(Key.metric(run, name).at(-1) ?? NaN)}(\\s|$)`)
 
@@ -71,7 +71,7 @@ const lastIteration = (run: Key.Run) => Key.number(run.of("Updated").at(-1), "it
 
 const groupsOf = (run: Key.Run, iteration: number) => run.groups().filter((group) => group["iteration"] === iteration)
 
-/** The first group of the last iteration, in the order of the update. */
+/** The first group of the last update. */
 const firstGroup = (run: Key.Run): Key.Json => {
   const iteration = lastIteration(run)
   const credited = run.of("Credited").find((record) => record["iteration"] === iteration)
@@ -82,7 +82,7 @@ const firstGroup = (run: Key.Run): Key.Json => {
 const lastPoint: Step = { click: "table[aria-label=iterations] tbody tr >> nth=-1 >> a" }
 const openGroup: Step = { click: "table[aria-label=groups] td a >> nth=0" }
 
-/** The iteration whose reward fell most below that of the one before it. */
+/** The iteration with the largest fall of the reward. */
 const fall = (run: Key.Run) => {
   const rewards = run.of("Updated").map((record) => Key.number(record, "reward", "mean"))
   const falls = rewards.map((reward, at) => at === 0 ? 0 : (rewards[at - 1] ?? 0) - reward)
@@ -90,7 +90,7 @@ const fall = (run: Key.Run) => {
   return { index, before: rewards[index - 1] ?? NaN, after: rewards[index] ?? NaN }
 }
 
-/** A stage and its share, which differs by at most three hundredths from the key's. */
+/** A stage with its share of the time, which may differ from the key's by at most 0.03. */
 const percent = (stage: string, share: number): Sought => ({
   says: `${stage} ${(100 * share).toFixed(1)} %`,
   isIn: (text) => {
@@ -99,7 +99,7 @@ const percent = (stage: string, share: number): Sought => ({
   }
 })
 
-/** A text, then a number that differs by at most a twentieth from the key's, because a page may begin to count at another record. */
+/** A text followed by a number that may differ from the key's by 5 %, because the page may start to count at a different record. */
 const around = (name: string, value: number): Sought => ({
   says: `${name} ${short(value)}`,
   isIn: (text) => Math.abs(Number(text.split(name)[1]?.trim().split(/\s/)[0]) - value) <= value / 20
@@ -107,7 +107,7 @@ const around = (name: string, value: number): Sought => ({
 
 const prices = { prefilled: 0.1, sampled: 0.4, trained: 0.5 }
 
-/** Checkpoints with what the first evaluator measured after as many iterations. */
+/** Checkpoints, each with the first evaluator's measurement after the same number of iterations. */
 const scored = (run: Key.Run) =>
   run.of("Saved").flatMap((saved) => {
     const measured = run.of("Evaluated").find((record) => record["iteration"] === saved["iteration"])

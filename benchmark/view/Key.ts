@@ -5,12 +5,12 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** A record or a payload as JSON has it. */
+/** A record or payload as parsed JSON. */
 export type Json = { readonly [key: string]: unknown }
 
 const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The value at a path of names and places; undefined where there is none. */
+/** The value at a path of names and indices; undefined if there is none. */
 export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
   path.reduce<unknown>(
     (found, step) =>
@@ -42,13 +42,13 @@ export interface Run {
   /** Milliseconds between the last record before an interruption and the first after it. */
   readonly pause: number
   readonly of: (tag: string) => ReadonlyArray<Json>
-  /** The groups of training, and those of an evaluator. */
+  /** The groups of an evaluator or, without one, of training. */
   readonly groups: (evaluator?: string) => ReadonlyArray<Json>
-  /** The payload of a group's record. */
+  /** The payload that belongs to a group's record. */
   readonly payload: (record: Json) => Json
 }
 
-/** The records of a run that no resume abandoned: a later segment goes on from the record that its beginning names. */
+/** The records that no resume abandoned. Each later segment continues from the record that its first record names. */
 const kept = (records: ReadonlyArray<Json>): ReadonlyArray<Json> =>
   records.reduce<ReadonlyArray<Json>>(
     (before, record) =>
@@ -87,7 +87,7 @@ export const read = (folder: string, name: string): Run => {
 
 const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
 
-/** What the first evaluator measured first and last: its negative log-likelihood, else its margin, else its share of right answers. */
+/** The first evaluator's first and last measurement: negative log-likelihood, or else margin, or else share of correct answers. */
 export const change = (run: Run): string => {
   const [first] = run.of("Evaluated")
   const name = text(first, "evaluator")
@@ -104,16 +104,16 @@ export const change = (run: Run): string => {
   return told(1, (record) => 100 * number(record, "score", "value"))
 }
 
-/** Numbers of a metric, iteration by iteration. */
+/** The values of a metric by iteration. */
 export const metric = (run: Run, name: string): ReadonlyArray<number> =>
   run.of("Updated").map((record) => number(record, "metrics", name))
 
-/** The problem of a group, without its place in the batch. */
+/** The problem of a group: its key without the place in the batch. */
 const problemOf = (record: Json) => text(record, "key").replace(/^\d+(\.\d+)?\//, "")
 
 type Attempts = ReadonlyArray<ReadonlyArray<number>>
 
-/** The rewards of each problem's attempts, group by group in the order of the records, over the groups of one source. */
+/** The rewards of each problem's attempts by group, in the order of the records. */
 const attempts = (groups: ReadonlyArray<Json>): ReadonlyMap<string, Attempts> => {
   const found = new Map<string, Attempts>()
   for (const record of groups) {
@@ -123,18 +123,18 @@ const attempts = (groups: ReadonlyArray<Json>): ReadonlyMap<string, Attempts> =>
   return found
 }
 
-/** The problems with their attempts in the first evaluator's measurements; of problems that it does not measure, in training. */
+/** The attempts at each problem in the first evaluator's measurements or, for problems that it does not measure, in training. */
 export const problems = (run: Run): ReadonlyArray<Attempts> => {
   const evaluator = at(run.of("Evaluated")[0], "evaluator")
   const measured = typeof evaluator === "string" ? attempts(run.groups(evaluator)) : new Map<string, Attempts>()
   return [...new Map([...attempts(run.groups()), ...measured]).values()]
 }
 
-/** The newest mean reward of each problem that the evaluator measured. */
+/** The latest mean reward of each problem that the evaluator measured. */
 export const newest = (run: Run, evaluator: string): ReadonlyMap<string, number> =>
   new Map(run.groups(evaluator).map((record) => [text(record, "key"), mean(list(record, "rewards").map(Number))]))
 
-/** Whether the mean of the differences is further from 0 than 1.96 of its standard errors. */
+/** Whether the mean difference is more than 1.96 standard errors from 0. */
 export const isClear = (differences: ReadonlyArray<number>): boolean => {
   const center = mean(differences)
   const variance = differences.reduce((sum, one) => sum + (one - center) ** 2, 0) / (differences.length - 1)
@@ -143,11 +143,11 @@ export const isClear = (differences: ReadonlyArray<number>): boolean => {
 
 const isGood = (reward: number) => reward >= 0.5
 
-/** Problems of which no attempt was good. */
+/** The number of problems without a good attempt. */
 export const neverSolved = (run: Run): number =>
   problems(run).filter((attempts) => !attempts.flat().some(isGood)).length
 
-/** Problems with a lower mean in the newest group than in the first, which went from good to bad or back at most once. */
+/** The number of problems whose mean fell from the first to the latest group and crossed between good and bad at most once. */
 export const becameWorse = (run: Run): number =>
   problems(run).filter((attempts) => {
     const [means, all] = [attempts.map(mean), attempts.flat()]
@@ -157,7 +157,7 @@ export const becameWorse = (run: Run): number =>
     return (means.at(-1) ?? 0) < (means[0] ?? 0) && turns <= 1 && all.some(isGood) && !all.every(isGood)
   }).length
 
-/** Settings that were given values other than their defaults. */
+/** Settings with values other than their defaults. */
 export const given = (run: Run): ReadonlyArray<readonly [name: string, value: string]> =>
   list(run.of("Opened")[0], "launch", "settings").flatMap((setting) =>
     JSON.stringify(at(setting, "value")) === JSON.stringify(at(setting, "default"))
@@ -165,10 +165,10 @@ export const given = (run: Run): ReadonlyArray<readonly [name: string, value: st
       : [[text(setting, "name"), text(setting, "value")] as const]
   )
 
-/** How many rollouts were begun, in training and in evaluations. */
+/** The number of rollouts that were started, in training and in evaluations. */
 export const rollouts = (run: Run): number => run.of("GroupRolledOut").flatMap((group) => list(group, "members")).length
 
-/** A sum of the metrics that members reported. */
+/** The sum of a metric over the turns of each member that reported it. */
 export const reported = (run: Run, name: string): ReadonlyArray<{ readonly record: Json; readonly value: number }> =>
   run.of("GroupRolledOut").filter(({ payload }) => payload !== undefined).flatMap((record) =>
     list(run.payload(record), "members").flatMap((member) => {
@@ -177,21 +177,21 @@ export const reported = (run: Run, name: string): ReadonlyArray<{ readonly recor
     })
   )
 
-/** The answers of a member that were judged. */
+/** The judged answers of a member. */
 export const answers = (run: Run, record: Json, member: number): ReadonlyArray<string> =>
   list(run.payload(record), "members", member, "turns").flatMap((turn) => {
     const answer = at(turn, "score", "answer")
     return typeof answer === "string" ? [answer] : []
   })
 
-/** What a member was asked and told by its environment: the user's messages that its turns were first shown. */
+/** The user messages that the environment first showed in each turn of a member. */
 export const asked = (run: Run, record: Json, member: number): ReadonlyArray<string> =>
   list(run.payload(record), "members", member, "turns").flatMap((turn) => list(turn, "shown", "messages"))
     .filter((message) => text(message, "role") === "user")
     .flatMap((message) => at(message, "content") ?? [])
     .filter((content) => typeof content === "string")
 
-/** What the policy said in the turns of a member, as the environment judged or logged it, and the answers of tools. */
+/** The judged answers and the logged texts of a member's turns. */
 export const said = (run: Run, record: Json, member: number): ReadonlyArray<string> => [
   ...answers(run, record, member),
   ...list(run.payload(record), "members", member, "turns").flatMap((turn) => {
@@ -200,13 +200,13 @@ export const said = (run: Run, record: Json, member: number): ReadonlyArray<stri
   })
 ]
 
-/** The log-probability of the first token that the first member of a group sampled in its last turn. */
+/** The log-probability of the first sampled token in the last turn of a group's first member. */
 export const logprob = (run: Run, record: Json): number =>
   Buffer.from(text(run.payload(record), "members", 0, "turns", -1, "logprobs"), "base64").readFloatLE(0)
 
 type Span = readonly [stage: string, from: number, to: number]
 
-/** When groups were rolled out for training, updates were made and evaluators measured. */
+/** The time spans of training rollouts, updates and evaluations. */
 const spans = (run: Run): ReadonlyArray<Span> => [
   ...run.groups().map((group): Span => {
     const end = number(group, "at")
@@ -226,13 +226,13 @@ const spans = (run: Run): ReadonlyArray<Span> => [
   })
 ]
 
-/** Milliseconds from the beginning of the first stage to the end of the last, without those in which no process wrote the run. */
+/** Milliseconds from the start of the first stage to the end of the last, without the time in which no process ran. */
 const milliseconds = (run: Run): number => {
   const all = spans(run)
   return Math.max(...all.map(([, , to]) => to)) - Math.min(...all.map(([, from]) => from)) - run.pause
 }
 
-/** The share of a stage of the time, where stages that run at the same time share it equally. */
+/** A stage's share of the time. Concurrent stages share their time equally. */
 export const share = (run: Run, stage: string): number => {
   const all = spans(run)
   const edges = [...new Set(all.flatMap(([, from, to]) => [from, to]))].toSorted((left, right) => left - right)
@@ -244,14 +244,14 @@ export const share = (run: Run, stage: string): number => {
   return sum / milliseconds(run)
 }
 
-/** The advantages of a group of rewards divided by their deviation, of the sample. */
+/** A group's advantages, divided by the sample standard deviation of its rewards. */
 export const normalized = (rewards: ReadonlyArray<number>): ReadonlyArray<number> => {
   const center = mean(rewards)
   const deviation = Math.sqrt(rewards.reduce((sum, reward) => sum + (reward - center) ** 2, 0) / (rewards.length - 1))
   return rewards.map((reward) => (reward - center) / deviation)
 }
 
-/** Tokens read, sampled and trained until the newest record that counts them. */
+/** The sum of prefilled, sampled and trained tokens in a record. */
 const tokensOf = (record: Json | undefined): number =>
   number(record, "spent", "prefilled") + number(record, "spent", "sampled") + number(record, "spent", "trained")
 
@@ -259,7 +259,7 @@ const counting = ({ records }: Run) => records.filter(({ _tag }) => _tag === "Up
 
 export const spentTokens = (run: Run): number => tokensOf(counting(run).at(-1))
 
-/** What an evaluator had measured by the time that this many tokens were spent. */
+/** An evaluator's latest score up to this number of tokens. */
 export const scoreAt = (run: Run, evaluator: string, tokens: number): number =>
   number(
     run.of("Evaluated").filter((record) => record["evaluator"] === evaluator && tokensOf(record) <= tokens).at(-1),
@@ -267,7 +267,7 @@ export const scoreAt = (run: Run, evaluator: string, tokens: number): number =>
     "value"
   )
 
-/** The mean reward of the rollouts of each tag, evaluations included. */
+/** The mean reward of rollouts by tag, including evaluations. */
 export const tagMeans = (run: Run) => {
   const rewards = new Map<string, Array<number>>()
   for (const group of run.of("GroupRolledOut")) {
@@ -277,7 +277,7 @@ export const tagMeans = (run: Run) => {
   return [...rewards].map(([tag, all]) => ({ tag, mean: mean(all), rollouts: all.length }))
 }
 
-/** Memory and busy processors of the process by iteration, and how many requests were at the policy at a time, on average. */
+/** The process's memory and busy processors by iteration, and the mean number of concurrent requests to the policy. */
 export const machine = (run: Run) => {
   const over = (values: ReadonlyArray<number>) => ({
     mean: mean(values),

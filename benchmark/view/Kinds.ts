@@ -49,7 +49,7 @@ const updates = (run: string) =>
     ? readFileSync(join(run, "records.jsonl"), "utf8").split("\"_tag\":\"Updated\"").length - 1
     : 0
 
-/** Runs the command until it ends, or kills it after this number of updates. */
+/** Runs the command to its end, or kills it after this number of updates. */
 const train = async (args: ReadonlyArray<string>, run: string, killedAfter = Infinity) => {
   const command = ["--conditions=@effect-rl/source", "--disable-warning=ExperimentalWarning", cli, "train", ...args]
   const child = spawn(process.execPath, [...command, "--log-path", run], { stdio: ["ignore", "ignore", "inherit"] })
@@ -60,7 +60,7 @@ const train = async (args: ReadonlyArray<string>, run: string, killedAfter = Inf
   clearInterval(watch)
 }
 
-/** Makes the missing runs of the folder. */
+/** Trains the runs that the folder lacks. */
 export const make = async (folder: string, wanted: ReadonlyArray<Kind> = kinds) => {
   mkdirSync(folder, { recursive: true })
   const file = join(folder, "..", "prices.json")

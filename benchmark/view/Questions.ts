@@ -17,7 +17,7 @@ export interface Way {
   readonly note?: string
 }
 
-/** Why a tool has no answer. */
+/** The reason why a tool has no answer. */
 export interface Missing {
   readonly missing: string
 }
@@ -27,7 +27,7 @@ export interface Question {
   readonly effectRl: Way
   readonly inspect: Way | Missing
   readonly trackio: Way | Missing
-  /** What the documentation says about tools that are not run here. */
+  /** What the documentation of tools that are not run here says. */
   readonly primeRl: string
   readonly chef: string
 }
@@ -47,7 +47,7 @@ const firstGroup: Step = { click: "table[aria-label=groups] td a >> nth=0" }
 
 const lastLog: Step = { click: "text=\"train iteration 4\"" }
 
-const numbersAlone = "numbers without what they mean or where they should lie"
+const numbersAlone = "numbers without their meaning or healthy range"
 
 export const questions: ReadonlyArray<Question> = [
   {
@@ -61,9 +61,9 @@ export const questions: ReadonlyArray<Question> = [
   {
     text: "Is it healthy? A verdict on entropy, divergence, ratios, truncation",
     effectRl: inSight(".tile:last-child dd >> nth=0"),
-    inspect: { missing: "holds evaluations, no metrics of training" },
+    inspect: { missing: "has evaluations, but no training metrics" },
     trackio: { missing: numbersAlone },
-    primeRl: "sections of metrics, each explained",
+    primeRl: "sections of metrics with explanations",
     chef: "not documented"
   },
   {
@@ -122,7 +122,7 @@ export const questions: ReadonlyArray<Question> = [
       answer: "[role=row] >> text=/^-0\\.1$/",
       note: "a column to sort by"
     },
-    trackio: { missing: "traces are not filtered by reward" },
+    trackio: { missing: "traces cannot be filtered by reward" },
     primeRl: "filter by outcome",
     chef: "histogram of rewards"
   },

@@ -48,7 +48,7 @@ const credited = (iteration: number, trained: ReadonlyArray<TrainingData.Assembl
   )
 })
 
-/** What the update did with each token, when the updated policy is the one that sampled. */
+/** The update's log-probability and advantage of each token, for an on-policy update. */
 const trainedTokens = (iteration: number, trained: ReadonlyArray<TrainingData.Assembled>) => {
   const data = trained.flatMap(({ data }) => data)
   const logprobs = new Map<Datum.Datum<Datum.Kind>, Float32Array>(data.map((datum) => [datum, datum.inputs.logprobs]))

@@ -18,7 +18,7 @@ const executablePath = [process.env["CHROMIUM_PATH"] ?? "", "/usr/bin/chromium"]
 const cli = join(import.meta.dirname, "../../packages/cli/src/bin.ts")
 const node = ["--conditions=@effect-rl/source", "--disable-warning=ExperimentalWarning", cli]
 
-/** Long enough for a busy machine; what is not there by then is not there. */
+/** Time limit for an answer, long enough for a busy machine. */
 const patience = Number(process.env["EFFECT_RL_PATIENCE"] ?? "20") * 1000
 
 const [given = join(tmpdir(), "effect-rl-questions", "runs"), ...chosen] = process.argv.slice(2)
@@ -65,7 +65,7 @@ interface Asked {
   readonly milliseconds: number
 }
 
-/** Takes the steps and waits for the answer. A verdict counts once the audit has been read. */
+/** Takes the steps and waits for the answer. A verdict counts only after the audit has been loaded. */
 const ask = async (page: Page, url: string, question: Question, kind: string): Promise<Asked> => {
   const run = runOf(kind)
   const steps = question.steps(run)
@@ -137,7 +137,7 @@ try {
   const [numbers, kinds] = [chosen.filter((one) => /^\d+$/.test(one)), chosen.filter((one) => !/^\d+$/.test(one))]
   const wanted = numbered.filter(({ number }) => numbers.length === 0 || numbers.includes(String(number)))
   const asked = new Map(wanted.map(({ question }) => [question, new Array<Asked>()]))
-  // A run is read once, then asked all its questions.
+  // Each run is read once for all its questions.
   for (const kind of runs.keys()) {
     if (kinds.length > 0 && !kinds.includes(kind)) continue
     for (const { number, question } of wanted) {

@@ -1,4 +1,4 @@
-// Grades made-up programs with tinker-cookbook's grader and with ours, and judges where they disagree.
+// Grades generated programs with tinker-cookbook's grader and with ours, and explains the disagreements.
 //   npx node --conditions=@effect-rl/source scripts/conformance/code.mjs
 // Needs a Python that can install tinker-cookbook and numpy, and bubblewrap. Writes CODE.md beside this script.
 import * as Effect from "effect/Effect"
@@ -18,7 +18,7 @@ if (python === undefined) {
 
 const indent = (code) => code.split("\n").map((line) => `    ${line}`).join("\n")
 
-/** Ways to write a function, by what is done; `right` is the body of a right one. */
+/** Ways to write a function, by description; `right` is the body of a correct one. */
 const functions = (right, wrong) => ({
   "right": right,
   "another task's": wrong,
@@ -43,7 +43,7 @@ const functions = (right, wrong) => ({
 
 const body = (code) => code.replace("def solve(x):\n", "").replaceAll(/^ {4}/gm, "").replace("return x", "")
 
-/** Ways to write a program that reads a list and prints one. */
+/** Ways to write a program that reads a list and prints another. */
 const programs = (right, wrong) => {
   const read = "x = list(map(int, input().split()))\n"
   const print = "print(*x)"
@@ -81,7 +81,7 @@ const numbers = (by) => ({
 
 const lists = ListPrograms.all.filter(({ id, solution }) => id.startsWith("list") && solution.split("\n").length === 4)
 
-/** Every seventh program, beside the one after it. */
+/** Every seventh program, paired with the next one. */
 const chosen = lists.flatMap((task, at) => at % 7 === 0 ? [[task, lists[(at + 1) % lists.length]]] : []).slice(0, 28)
 
 const texts = ListPrograms.all.filter(({ id }) => id.startsWith("text")).filter((_, at) => at % 10 === 0)
@@ -154,10 +154,10 @@ const ours = await Effect.runPromise(
   )
 )
 
-/** Disagreements whose cause is known, by the way in which the program is written. */
+/** Disagreements with a known cause, by the way in which the program is written. */
 const judged = {
   "Function: exits with 0: fails here":
-    "the function ends the process with code 0, which the cookbook takes for success: an exploit there, and a wrong answer here"
+    "the function ends the process with code 0, which the cookbook counts as success: an exploit there, a wrong answer here"
 }
 
 const disagreements = pairs.flatMap(({ code, tests, way }, at) =>

@@ -1,4 +1,4 @@
-// Runs recipes of the tinker-cookbook, unmodified, against our server, and writes down how they went.
+// Runs unmodified tinker-cookbook recipes against our server, and records the results.
 //   npm run conformance:cookbook              all recipes; writes COOKBOOK.md beside this script
 //   npm run conformance:cookbook -- rl_loop   those whose names begin so
 // The cookbook comes from PyPI, and with it gigabytes of PyTorch where $CONFORMANCE_PYTHON has none. A Python that already has the
@@ -15,7 +15,7 @@ import { serve } from "./serve.mjs"
 const version = "0.6.1"
 const chosen = process.argv.slice(2)
 
-/** What the cookbook requires, but for tml-renderers 0.4.1, which PyPI does not have: the newest there is 0.2.1. */
+/** The cookbook's requirements, except tml-renderers 0.4.1: PyPI has only versions up to 0.2.1. */
 const required = [
   ..."aiohttp anyio blobfile chz cloudpickle datasets huggingface-hub math-verify numpy pandas pillow pydantic pylatexenc"
     .split(" "),
@@ -41,10 +41,10 @@ const lines = (file) => readFileSync(file, "utf8").trim().split("\n").map((line)
 
 const lastOf = (name) => lines(join(folder, slug(name), "checkpoints.jsonl")).at(-1)
 
-/** The last sampler checkpoint of a recipe that has run. */
+/** The last sampler checkpoint of a finished recipe. */
 const checkpoint = (name) => lastOf(name).sampler_path
 
-/** Lets a recipe begin with the last state of another. */
+/** Makes a recipe start from the last state of another. */
 const resume = (name, other) => {
   mkdirSync(join(folder, slug(name)))
   writeFileSync(join(folder, slug(name), "checkpoints.jsonl"), `${JSON.stringify({ ...lastOf(other), batch: 0 })}\n`)

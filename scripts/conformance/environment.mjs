@@ -1,4 +1,4 @@
-// Virtual environments of Python. They are kept in $CONFORMANCE_ENVIRONMENTS (default: effect-rl-conformance in the temporary folder).
+// Python virtual environments. They are stored in $CONFORMANCE_ENVIRONMENTS (default: effect-rl-conformance in the temporary folder).
 import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -10,18 +10,18 @@ const runs = (python, code) => spawnSync(python, ["-c", code], { stdio: "ignore"
 
 const print = (python, code, ...args) => execFileSync(python, ["-c", code, ...args], { encoding: "utf8" }).trim()
 
-/** Debian's torch is seen by Debian's Python alone, which need not be the first one. */
+/** Only Debian's Python can import Debian's torch, and it may not be the first Python on PATH. */
 const candidates = process.env.CONFORMANCE_PYTHON === undefined
   ? ["python3", "/usr/bin/python3"]
   : [process.env.CONFORMANCE_PYTHON]
 const usable = candidates.filter((python) => runs(python, "import venv, ensurepip"))
 
-/** $CONFORMANCE_PYTHON, or the first Python that has torch, or the first at all. */
+/** $CONFORMANCE_PYTHON, or else the first Python with torch, or else the first Python. */
 export const base = usable.find((python) => runs(python, "import torch")) ?? usable[0]
 
 export const hasTorch = base !== undefined && runs(base, "import torch")
 
-/** Lets an environment see what the base has, also where the base is an environment itself. */
+/** Gives an environment access to the base's packages, even if the base is itself an environment. */
 const share = (python) => {
   const folders = print(base, "import site; print('\\n'.join(site.getsitepackages()))")
   writeFileSync(join(print(python, "import site; print(site.getsitepackages()[0])"), "base.pth"), `${folders}\n`)
@@ -49,5 +49,5 @@ versions = [f"{name} {importlib.metadata.version(name)}" for name in sys.argv[1:
 print(", ".join([f"Python {platform.python_version()}", *versions]))
 `
 
-/** The versions of a Python and of packages in it. */
+/** The versions of a Python and of some of its packages. */
 export const versions = (python, packages) => print(python, named, ...packages)

@@ -20,13 +20,13 @@ const { version } = JSON.parse(readFileSync(join(place, "node_modules/node-llama
 const { getLlama } = await import(pathToFileURL(entry))
 const llama = await getLlama({ gpu: false, build: "never", logLevel: "error" })
 
-/** What two f16 computations of one model may differ by, whatever the model. */
+/** The difference allowed between two f16 computations of any model. */
 const least = 0.002
 
-/** A certificate allows this many times the distance that the base model has. */
+/** The allowed distance, as a multiple of the base model's distance. */
 const slack = 4
 
-/** Log-probabilities of each token after the first, by llama.cpp. */
+/** llama.cpp's log-probabilities of each token after the first. */
 const scores = async (file, sequences, adapter) => {
   const model = await llama.loadModel({ modelPath: file, gpuLayers: 0 })
   const context = await model.createContext({

@@ -22,7 +22,7 @@ if (problem !== undefined) {
   process.exit(0)
 }
 
-/** What cannot be read with these credentials, and says so. */
+/** Whether the hub refused the credentials. */
 const isRefused = (error) => error.reason?._tag === "Unauthorized"
 
 const counts = { works: 0, refused: 0, fails: 0 }

@@ -1,4 +1,4 @@
-// Executes the graph of every policy loss with torch and compares value and gradient with ours.
+// Executes the graph of every policy loss with torch and compares values and gradients with ours.
 //   npx node --conditions=@effect-rl/source scripts/conformance/losses.mjs
 // Needs a Python with torch (Debian: python3-torch); $CONFORMANCE_PYTHON names it. Writes LOSSES.md beside this script.
 import * as Result from "effect/Result"
@@ -37,7 +37,7 @@ const output = execFileSync(python, ["scripts/conformance/losses.py"], {
 })
 const theirs = output.trimEnd().split("\n").map((line) => JSON.parse(line))
 
-/** The largest difference, relative to the largest number. */
+/** The largest difference, relative to the largest value. */
 const distance = (left, right) => {
   const scale = Math.max(1e-12, ...right.map(Math.abs))
   return Math.max(...right.map((value, at) => Math.abs((left[at] ?? NaN) - value))) / scale

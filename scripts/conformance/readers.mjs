@@ -13,7 +13,7 @@ const environments = process.env.CONFORMANCE_ENVIRONMENTS ?? join(tmpdir(), "eff
 const base = process.env.CONFORMANCE_PYTHON ?? "python3"
 const iterations = 3
 
-/** Small enough that a loaded machine makes them in a minute; the first has evaluations, which the readers count. */
+/** Settings of runs that take at most a minute on a busy machine. The first run has evaluations, which the readers count. */
 const small = ["--groups-per-batch", "6", "--group-size", "4", "--iterations", "2", "--eval-every", "0"]
 const trained = [
   {
@@ -30,7 +30,7 @@ if (spawnSync(base, ["-c", "import venv, ensurepip"], { stdio: "ignore" }).statu
   process.exit(0)
 }
 
-/** tinker-cookbook and tinkerscope need torch to train and a service to sample; to find runs they need neither. */
+/** tinker-cookbook and tinkerscope need torch to train and a service to sample, but neither to find runs. */
 const requirements = [
   ["tensorboard"],
   ["trackio"],
@@ -71,7 +71,7 @@ const effectRl = (...args) =>
     )
   })
 
-/** Keeps what is posted to it, as a collector would take it. */
+/** A server that stores what is posted to it, like a collector. */
 const collector = (folder) =>
   new Promise((resolve) => {
     mkdirSync(folder)
@@ -98,7 +98,7 @@ const freePort = () =>
 
 const isUp = (url) => fetch(`${url}/health`).then(({ ok }) => ok, () => false)
 
-/** A server of MLflow on loopback; undefined where it is not installed or does not start. */
+/** An MLflow server on loopback; undefined if it is not installed or does not start. */
 const startMlflow = async (python, folder) => {
   if (spawnSync(python, ["-c", "import mlflow"], { stdio: "ignore" }).status !== 0) return undefined
   const port = await freePort()
@@ -130,7 +130,7 @@ for (const { args, name } of trained) {
   await effectRl("train", ...args, "--log-path", folderOf(name))
 }
 
-/** What other readers compare is read of all runs; the rest of the first alone. */
+/** Readers that compare all runs. The other readers read only the first run. */
 const everyRun = { inspect: "inspect", cookbook: "cookbook", verifiers: "traces.jsonl", chat: "chat.jsonl" }
 const firstRun = { tensorboard: "tensorboard", parquet: "rollouts.parquet", perfetto: "perfetto.json" }
 for (const { name } of trained) {

@@ -1,4 +1,4 @@
-// Runs the official Python SDK, unmodified, against our server. Without versions all are run and the table is written down.
+// Runs the unmodified official Python SDK against our server. Without arguments it runs all versions and writes the table.
 //   node scripts/conformance/run.mjs [version …]      versions of the SDK on PyPI; "latest" is the newest
 // Where Python sees a torch (Debian: python3-torch), custom losses are checked as well. $CONFORMANCE_PYTHON is the Python to use.
 import { execFileSync, spawnSync } from "node:child_process"
@@ -38,14 +38,14 @@ const installed = (version) => {
 
 const prepared = versions.map(installed)
 
-/** The fields of the newest SDK's requests, with which a test compares what certificates ask. */
+/** The fields of the newest SDK's requests. A test compares the requests of certificates with them. */
 const requestsFile = "packages/tinker/test/certify/SdkRequests.json"
 const requestsAreKnown = prepared.filter(({ version }) => version === "latest").every(({ python }) => {
   const found = execFileSync(python, ["scripts/conformance/requests.py"], { encoding: "utf8" })
   const isKnown = found === readFileSync(requestsFile, "utf8")
   if (!isKnown) {
     writeFileSync(requestsFile, found)
-    console.error(`${requestsFile} is written anew: the newest SDK sends other fields. Run Requests.test.ts beside it.`)
+    console.error(`${requestsFile} was rewritten: the newest SDK sends other fields. Run Requests.slow.test.ts.`)
   }
   return isKnown
 })

@@ -1,8 +1,8 @@
-// Our server as a process of its own, which is stopped as a person would stop it.
+// Runs our server in a separate process, and stops it with the signal of Ctrl-C.
 import { spawn } from "node:child_process"
 
 /**
- * Runs a program that says at which address it serves.
+ * Starts a program that prints the address at which it serves.
  *
  * @returns {Promise<{ url: string, stop: () => Promise<void> }>}
  */

@@ -8,27 +8,27 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-/** Progress bars and advice of the libraries are left out. */
+/** Turns off the libraries' progress bars and advice. */
 const env = { ...process.env, HF_HUB_DISABLE_PROGRESS_BARS: "1", TQDM_DISABLE: "1", TRANSFORMERS_VERBOSITY: "error" }
 
 const python = process.env.CONFORMANCE_PYTHON ?? "python3"
 const needed = ["torch", "transformers", "peft", "safetensors", "gguf"]
 const { status } = spawnSync(python, ["-c", `import ${needed.join(", ")}`], { stdio: "ignore" })
 if (status !== 0) {
-  console.log(`skipped: ${python} has not all of ${needed.join(", ")}: pip install them, or set CONFORMANCE_PYTHON`)
+  console.log(`skipped: ${python} lacks one of ${needed.join(", ")}: install them with pip, or set CONFORMANCE_PYTHON`)
   process.exit(0)
 }
 
 /** The losses that the engine computes by name. */
 const losses = ["cross_entropy", "importance_sampling", "ppo", "cispo", "dro", "gspo"]
 
-/** Largest difference of log-probabilities, of logits, and of adapter weights after ten updates. */
+/** Largest allowed difference of log-probabilities, of logits, and of adapter weights after ten updates. */
 const limit = 1e-4
 
-/** Largest norm of the differences of all adapter weights, as a share of what the updates changed. */
+/** Largest allowed norm of the differences of all adapter weights, relative to the norm of the updates. */
 const normLimit = 1e-3
 
-/** Draws as far from their probabilities as this are no chance: seeds are fixed, so that a run never fails by chance. */
+/** The smallest accepted p-value of draws. Seeds are fixed, so a check does not fail at random. */
 const leastChance = 1e-4
 
 const folder = mkdtempSync(join(tmpdir(), "effect-rl-twin-"))

@@ -1,4 +1,4 @@
-/** Trains a step at the server `argv[2]` with this project's client, and says what it is: the official SDK reads it afterwards. */
+/** Trains one step at the server `argv[2]` with this project's client, and prints its description, which the official SDK then reads. */
 import { Tinker } from "@effect-rl/core"
 import { TinkerHttp } from "@effect-rl/tinker"
 import { Effect, Redacted } from "effect"

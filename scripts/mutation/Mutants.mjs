@@ -32,7 +32,7 @@ const otherMethods = new Map(Object.entries({
   slice: "concat"
 }))
 
-/** The operator between two operands; comments between them would hide it, and are not mutated. */
+/** The operator between two operands. Operands with a comment between them are not mutated. */
 const operatorBetween = (text, { left, operator, right }) => {
   const at = text.indexOf(operator, left.end)
   return at < right.start ? at : undefined
@@ -42,7 +42,7 @@ const isEffectOfCall = ({ expression }) =>
   expression.type === "CallExpression"
   || (expression.type === "YieldExpression" && expression.delegate && expression.argument?.type === "CallExpression")
 
-/** The changes that one node allows, each as the place it replaces and the text that it puts there. */
+/** The mutations of a node, each with the replaced range and the new text. */
 const changesOf = (text, node) => {
   const source = ({ end, start }) => text.slice(start, end)
   switch (node.type) {
@@ -93,7 +93,7 @@ const changesOf = (text, node) => {
   }
 }
 
-/** Types cannot be tested, imports are not code, and the words of an error are judged by readers. */
+/** Types, imports and the wording of errors are not mutated. */
 const isSkipped = ({ id, key, type }) =>
   type.startsWith("TS")
   || type === "ImportDeclaration"
@@ -101,7 +101,7 @@ const isSkipped = ({ id, key, type }) =>
 
 const isType = new Set(["typeAnnotation", "typeParameters", "typeArguments", "returnType"])
 
-/** Visits each node with the begin of the statement that it belongs to. */
+/** Visits each node with the start of its statement. */
 const walk = (node, visit, statement) => {
   if (node === null || typeof node !== "object") return
   if (Array.isArray(node)) return node.forEach((child) => walk(child, visit, statement))
@@ -135,7 +135,7 @@ export const of = (file) => {
   return mutants
 }
 
-/** Lets also threads and processes note what they execute. */
+/** The import by which threads and processes also record what they execute. */
 const elsewhere = `import ${JSON.stringify(new URL("elsewhere.mjs", import.meta.url).href)};`
 
 /** A file's text with a probe at each of its mutants, which notes the mutant's number in `globalThis.reached` when it is executed. */
@@ -143,12 +143,12 @@ export const probed = (file, numbered) => {
   const text = readFileSync(file, "utf8")
   const pieces = numbered.flatMap(([number, { probe: { beginsStatement, end, start } }]) => {
     const note = `globalThis.reached?.add(${number})`
-    // A parenthesis at the begin of a statement would continue the line before it.
+    // A parenthesis at the start of a statement would continue the previous line.
     return beginsStatement
       ? [{ at: start, order: -1e8, text: `${note}, ` }]
       : [{ at: start, order: -end, text: `(${note}, ` }, { at: end, order: -1e9 - start, text: ")" }]
   })
-  // At one place, what ends comes before what begins: of two ends the inner one first, of two beginnings the wider.
+  // At the same position, ends come before starts: of two ends the inner one first, of two starts the outer one.
   const inOrder = pieces.toSorted((left, right) => left.at - right.at || left.order - right.order)
   let from = 0
   return elsewhere + inOrder.map(({ at, text: piece }) => {
@@ -158,7 +158,7 @@ export const probed = (file, numbered) => {
   }).join("") + text.slice(from)
 }
 
-/** The file's text with the mutant in it. */
+/** The file's text with the mutation applied. */
 export const applied = ({ end, file, start, to }) => {
   const text = readFileSync(file, "utf8")
   return text.slice(0, start) + to + text.slice(end)
@@ -173,5 +173,5 @@ const parses = (text) => {
   }
 }
 
-/** Whether the mutant is a program: some operators cannot stand beside others. */
+/** Whether the mutated file can be parsed; some operators cannot be combined. */
 export const isValid = (mutant) => parses(applied(mutant))

@@ -1,4 +1,4 @@
-// The tests in one long-lived vitest, which transforms the sources once: which of them execute a mutant, and whether they notice it.
+// Runs tests in one long-lived vitest, which transforms the sources only once, to find which execute a mutant and whether they fail.
 import { execFileSync } from "node:child_process"
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -6,16 +6,16 @@ import { basename, dirname, join, relative, resolve } from "node:path"
 import { createVitest } from "vitest/node"
 import * as Mutants from "./Mutants.mjs"
 
-/** Seconds after which a test file counts as hanging, beside the time that its tests usually take. */
+/** Seconds beyond the usual time of its tests after which a test file counts as hanging. */
 const patience = 60
 
-/** Seconds of a test that is too slow to judge a mutant. */
+/** Seconds above which a test is too slow to judge a mutant. */
 const slow = 20
 
-/** Seconds of tests, as long as they usually take, that a mutant must survive. */
+/** Total usual seconds of the tests that a mutant must survive. */
 const enough = 60
 
-/** Seconds that a test file takes beside its tests. */
+/** Seconds that a test file takes in addition to its tests. */
 const opening = 1
 
 const vitest = await createVitest("test", {
@@ -28,7 +28,7 @@ const project = vitest.getRootProject()
 
 export const close = () => vitest.close()
 
-/** Runs with other texts of the files, which are put back afterwards. */
+/** Runs with changed file contents, and restores them afterwards. */
 const withTexts = async (texts, run) => {
   const originals = texts.map(([file]) => [file, readFileSync(file, "utf8")])
   const write = ([file, text]) => {
@@ -51,14 +51,14 @@ const endWorkers = () => {
   }
 }
 
-/** Runs specifications of tests; ends with "passed", "failed" or, after some seconds, "hung". */
+/** Runs tests; returns "passed", "failed" or, after some seconds, "hung". */
 const run = async (specifications, seconds) => {
   let hung = false
   const timer = setTimeout(() => {
     hung = true
     endWorkers()
   }, seconds * 1000)
-  // What failed in former runs would count towards the one failure that ends a run.
+  // Failures of earlier runs would count toward the one failure that ends a run.
   vitest.state.filesMap.clear()
   vitest.state.idMap.clear()
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications)
@@ -67,7 +67,7 @@ const run = async (specifications, seconds) => {
   return unhandledErrors.length === 0 && testModules.every((module) => module.ok()) ? "passed" : "failed"
 }
 
-/** What each test of the files executes. */
+/** The mutants that each test in the files executes. */
 const probe = async (numbered, tests) => {
   const reached = join(tmpdir(), `reached-${process.pid}.jsonl`)
   const files = [...new Set(numbered.map(([, { file }]) => file))]
@@ -80,7 +80,7 @@ const probe = async (numbered, tests) => {
       const outcome = await run([project.createSpecification(resolve(test))], 10 * patience)
       if (outcome === "passed") continue
       failing.add(test)
-      console.log(`${test} ${outcome} without a mutant and is left out`)
+      console.log(`${test} ${outcome} without a mutant, so it is left out`)
     }
   })
   delete process.env.EFFECT_RL_REACHED
@@ -89,11 +89,11 @@ const probe = async (numbered, tests) => {
   return lines.map((line) => ({ ...line, test: relative(".", line.testPath) })).filter(({ test }) => !failing.has(test))
 }
 
-/** One test file's tests that execute a mutant, if they are quick enough. */
+/** The tests of a file that execute a mutant, if they are fast enough. */
 const specificationOf = (test, lines, number) => {
   const named = lines.filter(({ name, time }) => name !== undefined && time < slow * 1000)
   const reaching = lines.filter(({ reached }) => reached.includes(number))
-  // What is executed outside the tests, by the module itself or by a thread, can belong to any of them.
+  // Code that runs outside the tests, in the module itself or in a thread, may belong to any of them.
   const isOutside = reaching.some(({ name }) => name === undefined)
   const chosen = isOutside ? named : named.filter((line) => reaching.includes(line))
   const seconds = opening + chosen.reduce((sum, { time }) => sum + time, 0) / 1000
@@ -102,14 +102,14 @@ const specificationOf = (test, lines, number) => {
 
 const subjectOf = (file) => file.replace(/^.*?\/(src|test)\//, "").replace(/(\.test)?\.ts$/, "")
 
-/** How far a test is from a source: that of the same name, then those of the same folder, then others. */
+/** The distance of a test from a source: 0 for the same name, then the same folder, then others. */
 const distance = (test, file) => {
   const [tested, subject] = [subjectOf(test), subjectOf(file)]
   if (tested === subject || basename(tested) === basename(subject)) return 0
   return dirname(tested) === dirname(subject) ? 1 : 2
 }
 
-/** For each mutant, by its index, the tests that execute it: the nearest first, then those whose own code does, then the quickest. */
+/** For each mutant, by index, the tests that execute it: the nearest first, then those whose own code executes it, then the fastest. */
 export const reaching = async (mutants, tests) => {
   const numbered = mutants.map((mutant, number) => [number, mutant])
   const byTest = Map.groupBy(await probe(numbered, tests), ({ test }) => test)

@@ -1,4 +1,4 @@
-/** Notes which mutants each test executes, one line of JSON per test: without a name, what a file executes outside its tests. */
+/** Records which mutants each test executes, one line of JSON per test. A line without a name is for code outside the file's tests. */
 import { appendFileSync } from "node:fs"
 import { afterAll, afterEach, beforeEach, expect } from "vitest"
 

@@ -1,4 +1,4 @@
-// Notes the mutants that threads and processes execute for a test, which the test's own globals do not see.
+// Records the mutants that a test's threads and processes execute, which the test's own globals do not see.
 import { appendFileSync } from "node:fs"
 
 const { EFFECT_RL_REACHED: file, EFFECT_RL_TEST: testPath } = process.env

@@ -1,4 +1,4 @@
-/** Tests that run one after another, each file in a process of its own, so that what each executes is known and a mutant ends with it. */
+/** Runs test files one after another, each in its own process, so executed code can be attributed and mutants do not leak. */
 import { defineConfig, mergeConfig } from "vitest/config"
 import config from "../../vitest.config.ts"
 
@@ -12,7 +12,7 @@ export default mergeConfig(
       bail: 1,
       sequence: { concurrent: false },
       setupFiles: ["./scripts/mutation/cover.ts"],
-      // A mutant that lets a test wait for ever is noticed.
+      // A mutant that makes a test wait forever counts as noticed.
       testTimeout: 120_000,
       hookTimeout: 120_000
     }

@@ -21,7 +21,7 @@ const outcomeOf = (curve: string, score: string) => (records: ReadonlyArray<RunR
   }
 }
 
-/** The recipe as it is, and a control with a learning rate close to 0. */
+/** The unchanged recipe, and a control with a learning rate close to 0. */
 const row = <E, R>(recipe: Recipe.Recipe<E, R>, curve: string, score: string) => ({
   title: recipe.name,
   measure: (seed: number) => Effect.map(RecipeRun.train(recipe, { seed }), outcomeOf(curve, score)),

@@ -116,7 +116,7 @@ describe("effect-rl train --help", () => {
       for (
         const line of [
           "Base model to train (default: effect-rl/tiny-128)",
-          "The loss that is minimised: importance_sampling unless given, and to be given where groups are sampled ahead "
+          "The policy loss; importance_sampling unless given, but required if groups are sampled ahead "
           + "(choices: importance_sampling, ppo, cispo",
           "Problems in each iteration (default: 32 problems)",
           "(default: 8 attempts)",

@@ -78,7 +78,7 @@ const ofFile = Effect.fnUntraced(function*(file: string) {
   const tokenizer = yield* Effect.mapError(GgufTokenizer.files(file, opened.metadata), asError)
   const config = ModelConfigFile.toFields(opened.config)
   if (config === undefined) {
-    const detail = `${file}: its rotary scaling cannot be written in a config.json`
+    const detail = `${file}: its rotary scaling cannot be written to a config.json`
     return yield* new BaseModelError({ detail })
   }
   const files = {

@@ -74,7 +74,7 @@ const metadataOf = Effect.fnUntraced(function*(model: string, base: BaseModel.Ba
   const { config } = base
   const architecture = architectureOf(config)
   if (config.ropeDivisors !== undefined && architecture !== "llama") {
-    return yield* refuse(`${model} stretches its rotary frequencies, which files of ${architecture} cannot say`)
+    return yield* refuse(`${model} scales its rotary frequencies, which GGUF files of ${architecture} cannot represent`)
   }
   const metadata: GgufEncoding.Metadata = {
     "general.architecture": ["string", architecture],
@@ -115,7 +115,7 @@ const writeFile = Effect.fnUntraced(function*<E extends { readonly message: stri
   yield* file.writeAll(GgufEncoding.header(metadata, tensors))
   for (const { name, type, values } of tensors) {
     const bytes = GgufEncoding.padded(type, yield* Effect.mapError(values, asError))
-    if (bytes === undefined) return yield* refuse(`tensor ${name}: has a number that ${type} cannot hold`)
+    if (bytes === undefined) return yield* refuse(`tensor ${name}: has a number that ${type} cannot represent`)
     yield* file.writeAll(bytes)
   }
   yield* file.sync

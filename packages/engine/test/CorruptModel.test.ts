@@ -48,7 +48,7 @@ const norm = "model.norm.weight"
 
 const weights: ReadonlyArray<Case> = [
   ["are empty", () => new Uint8Array(0), "model.safetensors: header: the file has only 0 bytes"],
-  ["are cut off", half, "it may be cut off: copy or fetch it again"],
+  ["are cut off", half, "it may be truncated: copy or download it again"],
   [
     "begin with a wrong length",
     (bytes) => Uint8Array.from(bytes, (byte, at) => at < 6 ? 255 : byte),

@@ -45,11 +45,11 @@ const settingsOf = (name: Name, size: Size, given: object) => {
 }
 
 export const fields = {
-  /** Sets credit, loss, clip and filters as an algorithm's paper does, where they are not given; docs/algorithms.md has a table. */
+  /** Sets credit, loss, clipping and filters as in an algorithm's paper, unless they are given; docs/algorithms.md has a table. */
   algorithm: Setting.choice({
     choices: Struct.keys(algorithms),
     help:
-      "Sets credit, loss, clip and filters as an algorithm's paper does, where they are not given; docs/algorithms.md has a table"
+      "Sets credit, loss, clipping and filters as in an algorithm's paper, unless they are given; docs/algorithms.md has a table"
   })
 }
 

@@ -12,31 +12,35 @@ import * as OwnOptions from "./OwnOptions.ts"
 
 export const fields = {
   /**
-   * The rule that turns rewards into advantages: centered subtracts the group's mean; docs/algorithms.md has the others. Default: centered.
+   * The rule that turns rewards into advantages: centered subtracts the group's mean; docs/algorithms.md lists the others. Default:
+   * centered.
    */
   credit: Setting.choice({
     choices: NamedCredit.names,
     default: "centered",
     help:
-      "The rule that turns rewards into advantages: centered subtracts the group's mean; docs/algorithms.md has the others"
+      "The rule that turns rewards into advantages: centered subtracts the group's mean; docs/algorithms.md lists the others"
   }),
   ...NamedCredit.options,
-  /** Tokens before the longest response over which reward falls by 1; none unless given. */
+  /** Number of tokens before maxTokens over which the reward falls linearly by 1; no penalty unless given. */
   overlongBuffer: Setting.int({
     least: 1,
     unit: "tokens",
-    help: "Tokens before the longest response over which reward falls by 1; none unless given"
+    help: "Number of tokens before maxTokens over which the reward falls linearly by 1; no penalty unless given"
   }),
-  /** Weight of an attempt's length, relative to the longest of its group and the group's mean reward. Default: 0. */
+  /** Weight of a length penalty, relative to the group's longest attempt and its mean reward. Default: 0. */
   lengthPenalty: Setting.number({
     least: 0,
     default: 0,
-    help: "Weight of an attempt's length, relative to the longest of its group and the group's mean reward"
+    help: "Weight of a length penalty, relative to the group's longest attempt and its mean reward"
   }),
-  /** Train on no problem of which an audit suspects an attempt, such as of swaying its grader; both are recorded. Default: false. */
+  /**
+   * Leave out problems with an attempt that an audit suspects, for example of swaying its grader; suspicions are recorded. Default: false.
+   */
   quarantine: Setting.toggle({
     default: false,
-    help: "Train on no problem of which an audit suspects an attempt, such as of swaying its grader; both are recorded"
+    help:
+      "Leave out problems with an attempt that an audit suspects, for example of swaying its grader; suspicions are recorded"
   })
 }
 

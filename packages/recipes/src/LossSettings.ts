@@ -5,10 +5,10 @@ import type * as Effect from "effect/Effect"
 import * as OwnOptions from "./OwnOptions.ts"
 
 export const fields = {
-  /** The loss that is minimised: importance_sampling unless given, and to be given where groups are sampled ahead. */
+  /** The policy loss; importance_sampling unless given, but required if groups are sampled ahead. */
   loss: Setting.choice({
     choices: NamedLoss.names,
-    help: "The loss that is minimised: importance_sampling unless given, and to be given where groups are sampled ahead"
+    help: "The policy loss; importance_sampling unless given, but required if groups are sampled ahead"
   }),
   ...NamedLoss.options
 }

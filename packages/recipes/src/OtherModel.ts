@@ -40,7 +40,11 @@ export const make = Effect.fnUntraced(function*(
     Effect.serviceOption(Tokenizer.Tokenizers)
   ])
   if (Option.isNone(backend) || Option.isNone(tokenizers)) {
-    return yield* new InvalidOption.InvalidOption({ field, found: name, expected: "scripted where no model samples" })
+    return yield* new InvalidOption.InvalidOption({
+      field,
+      found: name,
+      expected: "scripted, because no model can sample here"
+    })
   }
   const renderer = rendererWithoutThinking(name)
   const model = yield* ChatModel.resolve(name, renderer === undefined ? {} : { renderer }).pipe(

@@ -68,7 +68,7 @@ export * as Expression from "./calculator/Expression.ts"
 /** An environment in which the model guesses a number in a few turns. Each guess is answered with "Too low" or "Too high". */
 export * as GuessNumberEnv from "./guessNumber/GuessNumberEnv.ts"
 
-/** The other player of twenty questions: a script, or a model. */
+/** The other player of twenty questions: a script or a model. */
 export * as Answerer from "./twentyQuestions/Answerer.ts"
 /** Things to guess, and yes-or-no questions whose answers are known for each of them. */
 export * as Things from "./twentyQuestions/Things.ts"
@@ -80,11 +80,11 @@ export * as Directory from "./lookup/Directory.ts"
 /** An environment with a question about a fact that the model can only find with a search tool. */
 export * as LookupEnv from "./lookup/LookupEnv.ts"
 
-/** Search by words: documents ranked by BM25. */
+/** Keyword search: documents ranked by BM25. */
 export * as Bm25 from "./searchTool/Bm25.ts"
 /** Documents to search, and questions about them. */
 export * as SearchCorpus from "./searchTool/SearchCorpus.ts"
-/** A question whose answer is found in documents, with a search as a tool. */
+/** An environment with a question whose answer the model finds in documents with a search tool. */
 export * as SearchEnv from "./searchTool/SearchEnv.ts"
 
 /** Conversations to continue, with the rubrics by which the next message is graded. */

@@ -532,7 +532,7 @@ class Batch:
         found = zip(rows, tokens.tolist(), logprobs.tolist())
         for row, token, logprob in found:
             if not math.isfinite(logprob):
-                raise Refusal("Rejected", f"the weights give logits that are not finite, of which no token can be drawn: {GO_BACK}")
+                raise Refusal("Rejected", f"the weights give logits that are not finite, so no token can be drawn: {GO_BACK}")
             row.take(token, logprob, self.policy)
         return tokens
 

@@ -11,11 +11,11 @@ import { createServer } from "node:http"
 import * as Plans from "./plans.mjs"
 import * as Recorder from "./recorder.mjs"
 
-/** The name of the scripted model. Some clients take a slash for the end of a service's name, and ask for the alias. */
+/** The name of the scripted model, and an alias for clients that treat the text before a slash as a provider's name. */
 export const alias = "policy"
 export const model = "Qwen/Qwen3-4B-Instruct-2507"
 
-/** The name of weights that are busy at first, and that are not trained. */
+/** The name of untrained weights that refuse their first requests as busy. */
 export const busyModel = "busy"
 
 const specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"]
@@ -42,7 +42,7 @@ const opening = "<|im_start|>assistant\n"
 
 const textOf = ({ chunks }) => tokenizer.decode(chunks.flatMap(({ tokens }) => [...tokens]))
 
-/** The tools that a prompt offers, by name. Instructions may have a list of the same mark. */
+/** The tools that a prompt offers, by name. Instructions may contain a list with the same mark. */
 const toolsOf = (prompt) =>
   new Map(
     [...prompt.matchAll(/<tools>\n([^]*?)\n<\/tools>/g)].flatMap(([, listed]) => listed.split("\n")).flatMap((line) => {
@@ -59,7 +59,7 @@ const callOf = ({ name, input }) =>
 
 const written = ({ calls = [], text = "" }) => [text, ...calls.map(callOf)].filter((one) => one !== "").join("\n")
 
-/** A sampling client that is busy at first: it says so to as many requests as there are reasons, and then samples what the plan says. */
+/** A sampling client that fails once with each of `reasons`, and then samples what the plan returns. */
 const busy = (reasons, plan) => {
   const waiting = [...reasons]
   const { policy } = scripted(plan)
@@ -76,7 +76,7 @@ const busy = (reasons, plan) => {
   }
 }
 
-/** Samples what the plan says for a prompt, and keeps a log of its own. */
+/** Samples what the plan returns for a prompt, and logs it. */
 const scripted = (plan) => {
   const log = []
   const act = ({ maxTokens, prompt }) =>
@@ -100,7 +100,7 @@ const listening = (server) =>
 
 const equal = (left, right) => left.length === right.length && left.every((one, index) => one === right[index])
 
-/** What was captured in other ways than it was sampled. */
+/** Differences between what was sampled and what was captured. */
 const problems = (log, transitions) => {
   if (log.length !== transitions.length) return [`${log.length} responses were sampled, ${transitions.length} captured`]
   return log.flatMap(({ prompt, sampled }, index) => {
@@ -108,13 +108,13 @@ const problems = (log, transitions) => {
     const isKept = textOf(observation) === prompt && equal(action.tokens, sampled.tokens) &&
       equal(action.logprobs, sampled.logprobs)
     return [
-      ...(isKept ? [] : [`turn ${index} is not what was sampled`]),
-      ...(trainable ? [] : [`turn ${index} was told to nobody`])
+      ...(isKept ? [] : [`turn ${index} differs from what was sampled`]),
+      ...(trainable ? [] : [`turn ${index} is in no answer`])
     ]
   })
 }
 
-/** Calls of tools to which no later prompt has a result. */
+/** Tool calls without a result in a later prompt. */
 const unanswered = (log) =>
   log.flatMap(({ calls, prompt }, index) => {
     const expected = Plans.results(prompt) + calls.length

@@ -1,4 +1,4 @@
-// Agents that work in a folder, with tools of their own. Each reads a file and writes another one, in a folder and with a home of its own.
+// Agents that work in a folder with their own tools. Each reads one file and writes another, in its own working and home folder.
 import { TinkerError } from "@effect-rl/core"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -17,7 +17,7 @@ const write = (file, content) => {
   writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content))
 }
 
-/** A folder with the task's file, and a home with nothing. */
+/** A folder with the task's file, and an empty home folder. */
 const place = (content = `${word}\n`) => {
   const root = mkdtempSync(join(tmpdir(), "effect-rl-agent-"))
   const [cwd, home] = [join(root, "work"), join(root, "home")]
@@ -64,17 +64,17 @@ const features = (start, steps, more = {}) => {
   )
 }
 
-/** Text that does not fit beside the prompt of an agent. */
+/** Text that does not fit into the context together with an agent's prompt. */
 const long = `${word}\n${"reeds and rushes and water\n".repeat(1500)}`
 
-/** Says how an agent's conversation was compacted, and what happened before. */
+/** The summary that the model writes when an agent compacts its conversation. */
 const summary = "I read in.txt: its word is heron. What is left is to write it to out.txt."
 
-/** The words in which agents ask for a summary. */
+/** Matches the words in which agents ask for a summary. */
 const asksForSummary =
   /detailed summary of|checkpoint compaction|context checkpoint|summarize (?:the|our|this) conversation|continuing our conversation/i
 
-/** Reads; where a summary is asked for, gives it; and writes once it is quoted, or once the file was read. */
+/** Reads the file, gives a summary if asked for one, and writes once the summary is quoted or the file was read. */
 const compacting = ([read, write]) => ({ shown, tools }) => {
   const last = shown.slice(shown.lastIndexOf("<|im_start|>user"))
   if (tools.size === 0 || asksForSummary.test(last)) return { text: summary }
@@ -82,7 +82,7 @@ const compacting = ([read, write]) => ({ shown, tools }) => {
   return Plans.results(shown.slice(shown.lastIndexOf(summary))) === 0 ? write : { text: "It is done." }
 }
 
-/** A conversation becomes too long, which the gateway refuses in the words of the dialect. */
+/** A conversation that becomes too long, so the gateway refuses it with the dialect's error. */
 const overflowing = (steps, contextLength) => ({
   content: long,
   contextLength,
@@ -94,7 +94,7 @@ const overflowing = (steps, contextLength) => ({
 const limited = new TinkerError.RateLimited({ retryAfterMillis: 1000 })
 const down = new TinkerError.Unavailable({ detail: "restarting" })
 
-/** The backend is busy for two requests, which the agent has to repeat. */
+/** A backend that is busy for two requests, which the agent must repeat. */
 const waiting = (steps) => ({
   asModel: busyModel,
   reasons: [limited, down],
@@ -121,7 +121,7 @@ const claudeSteps = ({ input, output }) => [
   call("Write", { file_path: output, content: `${word}\n` })
 ]
 
-/** A model of Claude Code's own by which it asks for small things too. */
+/** Environment variables for Claude Code, which also uses a second model for small requests. */
 const claudeEnv = ({ anthropicBaseUrl, apiKey, asModel, settings }) => ({
   ANTHROPIC_BASE_URL: anthropicBaseUrl,
   ANTHROPIC_API_KEY: apiKey,
@@ -184,8 +184,8 @@ const codex = ({ bin }) =>
         ending: ({ result }) =>
           result.stderr.includes("ran out of room in the model's context window")
             ? undefined
-            : "it does not say that its context is full",
-        note: () => ": it says that its context is full, and ends"
+            : "it does not report that its context is full",
+        note: () => ": it reports that its context is full, and ends"
       },
       "compacts before its context is full": {
         content: long,
@@ -231,7 +231,7 @@ const pi = ({ bin }) => {
     { text: "I read it.", ...call("read", { path: input }) },
     call("write", { path: output, content: `${word}\n` })
   ]
-  /** Reads twice, which is too much; says what was read, once it is asked for that; and then writes. */
+  /** Reads twice, which exceeds the context; summarizes what was read when asked; and then writes. */
   const reading = (place) => {
     const [read, write] = steps(place)
     return ({ shown, tools }) => {
@@ -269,7 +269,7 @@ const pi = ({ bin }) => {
         ...overflowing(steps, 30_000),
         content: long.slice(0, 14_000),
         plan: reading,
-        // Of tokens as Pi estimates them: what it keeps beside the summary, the last of the two files.
+        // In tokens as Pi estimates them: Pi keeps the last of the two files beside the summary.
         settings: { compaction: { keepRecentTokens: 2000 } }
       },
       "waits for a busy backend": waiting(steps)
@@ -379,8 +379,8 @@ export const all = [
   harness("Continue CLI", ["@continuedev/cli"], cn)
 ]
 
-/** Agents that cannot be pointed at such an address, or that no registry gives. */
+/** Agents that cannot use the gateway's address, or that no registry offers. */
 export const absent = [
-  ["Gemini CLI", "it speaks Google's dialect alone, which no gateway here has"],
-  ["Crush", "its package on npm fetches a binary from another host at installation"]
+  ["Gemini CLI", "it speaks only Google's dialect, which the gateway lacks"],
+  ["Crush", "its npm package downloads a binary from another host during installation"]
 ]

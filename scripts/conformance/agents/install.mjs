@@ -1,4 +1,4 @@
-// Clients as npm and PyPI have them today, each in a folder of its own. They are kept in $CONFORMANCE_ENVIRONMENTS (default:
+// The current client versions from npm and PyPI, each in its own folder. They are stored in $CONFORMANCE_ENVIRONMENTS (default:
 // effect-rl-conformance in the temporary folder); with $CONFORMANCE_INSTALLED they are used as they are there.
 import { execFile } from "node:child_process"
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
@@ -9,10 +9,10 @@ import { promisify } from "node:util"
 const environments = join(process.env.CONFORMANCE_ENVIRONMENTS ?? join(tmpdir(), "effect-rl-conformance"), "agents")
 const run = promisify(execFile)
 
-/** Milliseconds, after which an installation is given up. */
+/** Time limit of an installation in milliseconds. */
 const timeout = 300_000
 
-/** npm chooses versions for the Node that it runs on: this one. */
+/** npm chooses package versions for the Node that runs it, so this Node comes first. */
 export const path = `${dirname(process.execPath)}:${process.env.PATH}`
 const env = { ...process.env, PATH: path }
 
@@ -25,14 +25,14 @@ const copied = (folder, files) => {
   for (const file of files) copyFileSync(file, join(folder, basename(file)))
 }
 
-/** Whether what was installed before is used as it is. */
+/** Whether existing installations are used without updating them. */
 const isInstalled = process.env.CONFORMANCE_INSTALLED !== undefined
 
 const installed = async (program, args, options) => {
   if (!isInstalled) await run(program, args, options).catch((error) => Promise.reject(reasonOf(error)))
 }
 
-/** A folder with these packages of npm, and the version of the first. `files` are copied into it. */
+/** A folder with these npm packages, and the version of the first. `files` are copied into it. */
 export const npm = async (name, packages, files) => {
   const folder = join(environments, name)
   mkdirSync(folder, { recursive: true })
@@ -48,7 +48,7 @@ export const npm = async (name, packages, files) => {
 const versionOf =
   "import importlib.metadata, re, sys; print(importlib.metadata.version(re.split(r'[\\[<>=]', sys.argv[1])[0]))"
 
-/** An environment with these packages of PyPI, and the version of the first. */
+/** An environment with these PyPI packages, and the version of the first. */
 export const pip = async (name, packages, files) => {
   const folder = join(environments, name)
   const program = join(folder, "bin/python")

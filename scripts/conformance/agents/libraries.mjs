@@ -1,10 +1,10 @@
-// Libraries with which people write agents. Each calculates with two tools, by a script that asks as the library's guide does.
+// Libraries for writing agents. Each calculates with two tools, in a script that follows the library's guide.
 import { alias } from "./episode.mjs"
 import * as Install from "./install.mjs"
 import * as Plans from "./plans.mjs"
 import * as Process from "./process.mjs"
 
-/** The results that the features give. */
+/** Checks a feature's result. */
 const expected = (feature, given) => {
   if (feature === "count_tokens") return given === true
   return typeof given === "object" ? given?.sum === 25 : String(given).includes("The result is 25.")
@@ -14,7 +14,7 @@ const timeout = 90_000
 
 const last = (text) => text.trim().split("\n").filter((line) => line.trim() !== "").slice(-2).join(" ").slice(0, 300)
 
-/** What a script says that it got. */
+/** The result that a script reports. */
 const told = ({ code, stderr, stdout, timedOut }) => {
   const answer = /^ANSWER (.*)$/m.exec(stdout)?.[1]
   if (answer !== undefined) return JSON.parse(answer)
@@ -26,7 +26,7 @@ const started = async ({ folder, program, script }, variables) => {
   return told(await Process.run([program, script], { cwd: folder, env, timeout }))
 }
 
-/** What every client reads from its environment; the scripts of libraries without such variables read the same. */
+/** The environment variables that clients read. Scripts of libraries without such variables read them too. */
 const nowhere = {
   OPENAI_BASE_URL: "http://127.0.0.1:9/v1",
   OPENAI_API_KEY: "none",

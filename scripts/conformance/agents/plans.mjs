@@ -1,25 +1,25 @@
-// What the scripted model says to a prompt.
+// The scripted model's responses to prompts.
 
 const matches = (text, pattern) => [...text.matchAll(pattern)].map(([, found]) => found)
 
-/** One library writes the results of tools as a user's text. */
+/** Converts tool results that a library writes as user text. */
 const asResults = (shown) =>
   shown.replaceAll(
     /Observation:\n((?:[\d.]+\n?)+)/g,
     (_, lines) => lines.trim().split("\n").map((line) => `<tool_response>\n${line}\n</tool_response>`).join("\n")
   )
 
-/** How many results of tools a prompt has. */
+/** The number of tool results in a prompt. */
 export const results = (shown) => asResults(shown).split("<tool_response>").length - 1
 
-/** Numbers that tools gave since the question; the instructions of one library have examples with others. */
+/** Numbers that tools returned after the question. Earlier ones may be examples in a library's instructions. */
 const numbersOf = (shown) =>
   matches(
     asResults(shown.slice(shown.lastIndexOf("Use the tools."))),
     /<tool_response>\s*[^\d<]{0,20}?(\d+(?:\.\d+)?)/g
   ).map(Number)
 
-/** Two calls at once, a call with their results, and a sentence with its result. */
+/** Calls two tools at once, then one with their results, and then states the result. */
 export const calculation = ({ shown, tools }) => {
   if (shown.includes("as an object")) {
     const [name] = tools.keys()
@@ -41,7 +41,7 @@ export const calculation = ({ shown, tools }) => {
     : { text }
 }
 
-/** These steps one after another, in each conversation that offers tools; others get a title. */
+/** Takes these steps one after another in each conversation with tools. Other conversations get a title. */
 export const steps = (steps) => ({ tools, turns }) => {
   if (tools.size === 0) return { text: "Words in files" }
   return steps.find((step, index) => index === turns && tools.has(step.calls[0].name)) ?? { text: "It is done." }

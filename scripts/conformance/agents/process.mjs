@@ -1,4 +1,4 @@
-// Programs that others wrote, each in a group of its own, which is killed at its end.
+// Runs third-party programs, each in its own process group, which is killed at its end.
 import { spawn } from "node:child_process"
 
 /** Runs a program to its end, or kills it after `timeout` milliseconds. */
@@ -23,7 +23,7 @@ export const run = ([program, ...args], { cwd, env, stdin = "", timeout }) =>
       kill()
       const ended = () => resolve({ ...output, code, timedOut })
       child.once("close", ended)
-      // What it left behind in other groups may keep its output open.
+      // Processes that it left in other groups may keep its output open.
       setTimeout(ended, 5000).unref()
     })
     child.stdin.on("error", () => {})

@@ -1,4 +1,4 @@
-// How long the prompts of agents are before their task has begun: their instructions and the schemas of their tools.
+// Measures the length of agents' first prompts: their instructions and tool schemas.
 import { HuggingFaceTokenizer } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import { existsSync, readFileSync } from "node:fs"
@@ -40,7 +40,7 @@ export const of = async ({ name, open }) => {
     const first = log.find(({ prompt }) => prompt.includes("<tools>"))
     if (first === undefined) return [cells([`${name} ${version}`, "offered no tools", "", ...tokenizers.map(() => "")])]
     const { prompt } = first
-    // Instructions may have a list of the same mark before it.
+    // Instructions may contain an earlier list with the same mark.
     const tools = [...prompt.matchAll(/<tools>\n(\{[^]*?)\n<\/tools>/g)].at(-1)?.[1] ?? ""
     const tokens = tokenizers.map(([, tokenizer]) => tokenizer.encode(prompt).length.toLocaleString("en"))
     const row = [`${name} ${version}`, tools.split("\n").length, prompt.length.toLocaleString("en"), ...tokens]

@@ -1,4 +1,4 @@
-// A proxy that passes requests on as they are, and keeps what was asked and answered. Credentials are not kept.
+// A proxy that forwards requests unchanged and records requests and answers, without credentials.
 import { createServer } from "node:http"
 
 const bytesOf = async (stream) => {

@@ -11,7 +11,7 @@ import * as Prompts from "./prompts.mjs"
 const names = process.argv.slice(2).filter((one) => !one.startsWith("--"))
 const chosen = [...libraries, ...harnesses].filter(({ name }) => names.length === 0 || names.includes(name))
 
-/** Requests that were refused, apart from those of a feature that is about refusals and from a probe whose answer no client needs. */
+/** Refused requests, except expected refusals and a probe whose answer no client needs. */
 const refusals = ({ seen }, { isRefused = () => false }) =>
   seen.filter((one) => one.status >= 400 && one.method !== "HEAD" && !isRefused(one)).map((
     { answer, method, path, status }
@@ -32,7 +32,7 @@ const counted = (branches) => Object.entries(branches).map(([reason, count]) => 
 
 const tokensOf = (log) => log.reduce((sum, { sampled }) => sum + sampled.tokens.length, 0)
 
-/** The result of one feature, as the cells of a row. */
+/** Runs one feature and returns the cells of its row. */
 const tried = async (feature) => {
   try {
     const episode = await play(feature)
@@ -77,10 +77,10 @@ const rowsOf = async ({ name, open }) => {
   return rows
 }
 
-/** Clients that run at the same time. */
+/** Maximum number of clients that run at the same time. */
 const concurrency = 4
 
-/** What `open` finds of each client, in their order. */
+/** The results of `open` for each client, in order. */
 const each = async (clients, open) => {
   const found = new Map()
   const left = [...clients]
@@ -116,14 +116,14 @@ const clientOf = (line) => {
   return isKnown ? client : client.replace(/ \S+$/, "")
 }
 
-/** The rows of the committed page, with those of the clients that were run now. */
+/** The rows of the committed page, with the rows of the clients of this run replaced. */
 const renewed = () => {
   const before = readFileSync(page, "utf8").split("\n").filter((line) => line.startsWith("| ")).slice(2)
   const order = [...[...libraries, ...harnesses].map(({ name }) => name), ...absent.map(([name]) => name)]
   return order.flatMap((name) => (names.includes(name) ? rows : before).filter((line) => clientOf(line) === name))
 }
 
-/** When the whole was run, and that some clients were run since. */
+/** A sentence with the date of the last whole run and of later runs of single clients. */
 const when = () => {
   if (names.length === 0) return `Run on ${today}`
   const [, whole, since = ""] = /^Run on (\S+)( and, of these clients, .*)?$/m.exec(readFileSync(page, "utf8")) ?? []

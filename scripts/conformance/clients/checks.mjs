@@ -1,4 +1,4 @@
-// Talks to our chat endpoints with official clients for JavaScript, unmodified, and prints one JSON line per check. Runs in a folder
+// Tests our chat endpoints with unmodified official JavaScript clients, and prints one JSON line per check. Runs in a folder
 // where npm has installed them.
 import { createOpenAI } from "@ai-sdk/openai"
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"

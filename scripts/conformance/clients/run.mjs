@@ -14,10 +14,10 @@ const packages = ["openai", "@anthropic-ai/sdk", "ai", "@ai-sdk/openai", "@ai-sd
 const key = "tml-local"
 const run = promisify(execFile)
 
-/** Milliseconds, after which a registry counts as out of reach. */
+/** Time in milliseconds after which a registry counts as unreachable. */
 const installing = 300_000
 
-/** npm chooses versions for the Node that it runs on: this one. */
+/** npm chooses package versions for the Node that runs it, so this Node comes first. */
 const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` }
 
 const skipped = (what) => (error) => {

@@ -1,4 +1,4 @@
-// A server whose model calls the tool that it is given, then answers, which the tiny models cannot do. Prints its address.
+// A server whose scripted model calls the given tool and then answers, which the tiny models cannot do. Prints its address.
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { TinkerServer } from "@effect-rl/tinker"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"

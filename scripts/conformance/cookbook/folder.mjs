@@ -7,12 +7,12 @@ import { join } from "node:path"
 
 const preset = "packages/engine/presets/tiny-64"
 
-/** Longer than what the preset was trained on: some recipes ask for answers of up to 2,048 tokens behind their prompts. */
+/** Longer than the preset's training context, because some recipes request answers of up to 2,048 tokens. */
 const contextLength = 4096
 
 const change = (file, f) => writeFileSync(file, JSON.stringify(f(JSON.parse(readFileSync(file, "utf8")))))
 
-/** Renderers of models that think need tokens for it: they take the places of the last two merges. */
+/** Adds the thinking tokens that some renderers need. They replace the last two merges. */
 const withThinking = ({ added_tokens, model, ...tokenizer }) => {
   const last = model.merges.slice(-2).map((merge) => merge.replace(" ", ""))
   const { [last[0]]: open, [last[1]]: close, ...vocab } = model.vocab
@@ -34,7 +34,7 @@ const addModel = (folder, name) => {
 
 const jsonl = (rows) => rows.map((row) => `${JSON.stringify(row)}\n`).join("")
 
-/** The layout of a dataset repository: rows by split, and a card that names the configuration. */
+/** Writes a dataset repository: rows by split, and a card that names the configuration. */
 const addDataset = (folder, name, splits, config = "default") => {
   const target = join(folder, name)
   mkdirSync(target, { recursive: true })
@@ -46,7 +46,7 @@ const addDataset = (folder, name, splits, config = "default") => {
   for (const [split, rows] of Object.entries(splits)) writeFileSync(join(target, `${split}.jsonl`), jsonl(rows))
 }
 
-/** Sums of two digits, again and again: few enough for answers that the model only guesses to be right now and then. */
+/** Sums of two digits, repeated. There are so few that guessed answers are sometimes right. */
 const sums = (count) =>
   Array.from({ length: count }, (_, index) => {
     const [left, right] = [index % 10, Math.floor(index / 10) % 10]
@@ -62,7 +62,7 @@ const dialogue = (question, answer) => ({
 
 const inBox = "Write the number inside \\boxed{}, without units."
 
-/** In the manner of rl_loop: before it has seen some of these, the tiny model boxes no answer behind another example. */
+/** Examples in the format of rl_loop, without which the tiny model boxes no answer. */
 const boxed = ({ question, sum }) => {
   const row = dialogue(`${question} ${inBox}`, `\\boxed{${sum}}`)
   const example = [
@@ -91,7 +91,7 @@ const choice = ({ question, sum }, index) => ({
   answerKey: index % 2 === 0 ? "A" : "B"
 })
 
-/** The grader is the tiny model too, and the first digit that it says is its score. */
+/** The tiny model is also the grader; the first digit of its answer is the score. */
 const graded = ({ question, sum }) => ({
   convo: [{ role: "user", content: question }],
   rubric_items: [{
@@ -101,7 +101,7 @@ const graded = ({ question, sum }) => ({
   }]
 })
 
-/** Writes models and datasets, and returns the folder of each model by its name. */
+/** Writes models and datasets, and returns each model's folder by name. */
 export const fill = (folder, models) => {
   const solved = ({ question, sum }) => ({ question, answer: `#### ${sum}` })
   addDataset(folder, "openai/gsm8k", { train: sums(640).map(solved), test: sums(64).map(solved) }, "main")

@@ -1,9 +1,9 @@
-/** The recipes of the cookbook that are run, with the settings that make them small, and those that are not. */
+/** The cookbook recipes that are run, with settings that shorten them, and the recipes that are not run. */
 import { resolve } from "node:path"
 
 export const model = "Qwen/Qwen3-4B-Instruct-2507"
 
-/** The name that twenty_questions gives its answerer. */
+/** The model name of the answerer in twenty_questions. */
 export const other = "Qwen/Qwen3.5-9B"
 
 const renderer = { model_name: model, renderer_name: "qwen3_instruct" }
@@ -230,7 +230,7 @@ export const recipes = [
   }
 ]
 
-/** Why the others are not run. */
+/** What the other recipes need to run. */
 export const left = [
   ["`audio`, `vlm_classifier`", "models that hear or see, and their datasets"],
   ["`code_rl`, `harbor_rl`, `on_policy_distillation_harbor_multi_turn`", "a sandbox, by Modal or Docker"],

@@ -1,4 +1,4 @@
-/** Mistakes of exporters, made to an adapter in PEFT's format before it is exported. */
+/** Typical exporter mistakes, applied to an adapter in PEFT's format before it is exported. */
 import * as Safetensors from "@effect-rl/engine/numerics/Safetensors"
 import { Effect, FileSystem, Path } from "effect"
 
@@ -10,7 +10,7 @@ export interface Factor {
 export interface Damaged {
   alpha: number
   readonly rank: number
-  /** The factors by their names in PEFT's files. */
+  /** The factors by their names in PEFT files. */
   readonly factors: ReadonlyMap<string, Factor>
 }
 
@@ -38,7 +38,7 @@ const exchange = ({ factors }: Damaged, pattern: RegExp, other: (name: string) =
   }
 }
 
-/** Rows in the order of `to`. */
+/** Moves each row to the index that `to` returns. */
 const moveRows = (factor: Factor, to: (row: number) => number) => {
   const [rows, width] = factor.shape
   const out = new Float32Array(factor.values.length)
@@ -46,7 +46,7 @@ const moveRows = (factor: Factor, to: (row: number) => number) => {
   factor.values = out
 }
 
-/** The same bytes, read by columns. */
+/** Replaces the values by those of the transposed matrix; the shape stays. */
 const transpose = (factor: Factor) => {
   const [rows, columns] = factor.shape
   const { values } = factor
@@ -95,7 +95,7 @@ export const all: ReadonlyArray<Fault> = [
   }
 ]
 
-/** Writes the adapter in another folder, damaged. */
+/** Writes a damaged copy of the adapter to another folder. */
 export const write = Effect.fnUntraced(function*(adapter: string, target: string, damage: Fault["damage"]) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

@@ -19,7 +19,7 @@ const [folder = "", smollm2] = process.argv.slice(2)
 
 const presets = fileURLToPath(new URL("../../../packages/engine/presets/", import.meta.url))
 
-/** Uniform in [0, 1), the same for a seed everywhere. */
+/** Uniform numbers in [0, 1) that depend only on the seed. */
 const uniform = (seed: number) => {
   let state = seed >>> 0
   return () => {
@@ -46,7 +46,7 @@ const qwen3: ModelConfig = {
 
 const llama: ModelConfig = { ...qwen3, family: "llama", headSize: 32, ropeTheta: 10_000, tiedEmbeddings: true }
 
-/** A folder with random weights, and the tokenizer of a preset. */
+/** Writes a model folder with random weights and a preset's tokenizer. */
 const random = Effect.fnUntraced(function*(name: string, config: ModelConfig) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

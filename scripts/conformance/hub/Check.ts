@@ -1,4 +1,4 @@
-/** What is tried against the Hugging Face hub: published datasets, benchmarks, and the tokenizers of known models. */
+/** Checks against the Hugging Face hub: published datasets, benchmarks, and the tokenizers of known models. */
 import { Message } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { ModelRegistry, Renderers, Tokenizer } from "@effect-rl/core/renderers"
@@ -7,16 +7,16 @@ import { Benchmarks, ChatSets, CodeSets, MathSets, Source, TaskSets } from "@eff
 import { Sandbox } from "@effect-rl/sandbox"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
 
-/** Rows that are read of each split. */
+/** Number of rows to read from each split. */
 const rowsRead = 5
 
 type Services = Hub.Hub | Tokenizer.Tokenizers | FileSystem.FileSystem | Path.Path
 
 export interface Check {
   readonly name: string
-  /** What is tried, such as a split. */
+  /** What is checked, such as a split. */
   readonly what: string
-  /** One line of what was found. */
+  /** Returns a one-line result. */
   readonly run: Effect.Effect<string, { readonly message: string }, Services>
 }
 
@@ -79,7 +79,7 @@ export const datasets: ReadonlyArray<Check> = [
   codeTasks(CodeSets.humanEvalPlus)
 ].flat()
 
-/** Questions are read and no program is run. */
+/** Only questions are read; no program is run. */
 const noSandbox = Sandbox.Sandbox.layerScripted({ run: () => Effect.die("runs a program") })
 
 /** Every benchmark. */
@@ -103,7 +103,7 @@ const tokenizerCheck = (name: string): Check => ({
     const tokenizer = yield* Tokenizer.Tokenizers.use(({ load }) => load(name))
     const other = texts.find((text) => tokenizer.decode(tokenizer.encode(text)) !== text)
     if (other !== undefined) {
-      return yield* Effect.fail({ message: `${JSON.stringify(other)} comes back as another text` })
+      return yield* Effect.fail({ message: `${JSON.stringify(other)} decodes to a different text` })
     }
     const renderers = [
       ...new Set(ModelRegistry.models.flatMap((model) => model.tokenizer === name ? model.renderers : []))
@@ -118,7 +118,7 @@ const tokenizerCheck = (name: string): Check => ({
   })
 })
 
-/** The tokenizer of every known model, once. */
+/** The distinct tokenizers of all known models. */
 export const tokenizers: ReadonlyArray<Check> = [...new Set(ModelRegistry.models.map(({ tokenizer }) => tokenizer))]
   .map(
     tokenizerCheck

@@ -20,7 +20,7 @@ const Entry = Schema.Struct({
   tokens: Schema.NonEmptyArray(Schema.Array(Schema.Int)),
   policy: Schema.Array(Schema.Struct({ drift: Numbers, advantages: Numbers, mask: Numbers })),
   learningRate: Schema.Finite,
-  /** Tokens drawn by each way of sampling. */
+  /** Number of tokens drawn with each sampling method. */
   draws: Schema.Int,
   sampling: Schema.Array(Schema.Struct({ temperature: Schema.Finite, topK: Schema.Int, topP: Schema.Finite }))
 })
@@ -31,7 +31,7 @@ const Plan = Schema.Struct({
   losses: Schema.NonEmptyArray(Schema.String),
   steps: Schema.Int,
   epsilon: Schema.Finite,
-  /** Logits of the first so many tokens are compared. */
+  /** Number of tokens whose logits are compared, from the start of the vocabulary. */
   candidates: Schema.Int
 })
 type Plan = typeof Plan.Type
@@ -83,10 +83,10 @@ const pass = (client: TrainingClient.TrainingClient, { policy, tokens }: Entry, 
   return client.forwardBackward(data, loss)
 }
 
-/** Log-probabilities that a sampler would have given, per sequence. */
+/** The sampler's log-probabilities for each sequence. */
 type Sampled = ReadonlyArray<ReadonlyArray<number>>
 
-/** A fresh adapter after all updates with a loss, saved; the sampler of its weights. */
+/** Trains a new adapter with a loss, saves it, and returns a sampler of its weights. */
 const trained = Effect.fnUntraced(function*(plan: Plan, entry: Entry, name: string, sampled: Sampled) {
   const tinker = yield* Tinker.Tinker
   const client = yield* tinker.createLoraTrainingClient({ baseModel: entry.model, loraRank: 4, seed: 1 })
@@ -107,7 +107,7 @@ const trained = Effect.fnUntraced(function*(plan: Plan, entry: Entry, name: stri
   }
 }, Effect.scoped)
 
-/** Log-probabilities of the first tokens of the vocabulary after each token of the first sequence. */
+/** Log-probabilities of the vocabulary's first tokens after each token of the first sequence. */
 const logits = Effect.fnUntraced(
   function*(sampler: SamplingClient.SamplingClient, candidates: number, { tokens }: Entry) {
     const prompt = ModelInput.fromTokens(tokens[0])
@@ -121,7 +121,7 @@ const logits = Effect.fnUntraced(
   }
 )
 
-/** The tokens drawn after the first sequence, by each way of sampling. */
+/** The tokens drawn after the first sequence with each sampling method. */
 const draw = (sampler: SamplingClient.SamplingClient, { draws, sampling, tokens }: Entry) =>
   Effect.forEach(sampling, (settings, index) =>
     Effect.map(
@@ -133,7 +133,7 @@ const draw = (sampler: SamplingClient.SamplingClient, { draws, sampling, tokens 
       ({ sequences }) => sequences.flatMap(({ tokens }) => Array.fromIterable(tokens))
     ))
 
-/** All that is computed with one model. */
+/** All computations with one model. */
 const compute = Effect.fnUntraced(function*(plan: Plan, entry: Entry) {
   const { candidates, losses } = plan
   const tinker = yield* Tinker.Tinker
@@ -164,7 +164,7 @@ const run = Effect.fnUntraced(function*(plan: Plan, entry: Entry) {
   return { name, base, sampled, drawn, trained: scores, start: folderOf(start), ends, merged, logits: logitsFile }
 })
 
-/** The values of blocks of each type of GGUF files, as base64. */
+/** The decoded values of blocks of each GGUF type, as base64. */
 const dequantize = (blocks: Readonly<Record<string, Uint8Array>>) => {
   const memory = Memory.make()
   const { allocate } = Memory.reserver(memory)

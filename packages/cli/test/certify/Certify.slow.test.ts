@@ -54,7 +54,7 @@ describe("effect-rl certify", () => {
           out.filter((line) => line.startsWith("failed")),
           failures.map((check) => `failed  ${check}`)
         )
-        assert.include(out.join("\n"), "Weights leave the service this way")
+        assert.include(out.join("\n"), "Users export weights this way")
         const summary = /: (\d+) passed, \d+ absent, 14 failed$/.exec(out.at(-1) ?? "")
         const passed = Number(summary?.[1])
         assert.isAtLeast(passed, 100)

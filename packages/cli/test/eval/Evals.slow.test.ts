@@ -43,8 +43,8 @@ describe("an eval file", () => {
     }))
 
   it.live.each([
-    { name: "unscored", detail: "\"Unscored\" has no scorers, and nothing to learn from" },
-    { name: "nothing", detail: "it registers none with evalite or describeEval" }
+    { name: "unscored", detail: "\"Unscored\" has no scorers, so there is nothing to learn from" },
+    { name: "nothing", detail: "it registers no eval with evalite or describeEval" }
   ])("is refused with what is wrong: $name", ({ detail, name }) =>
     Effect.gen(function*() {
       const { code, errors } = yield* launch(["eval", file(name), ...mock])

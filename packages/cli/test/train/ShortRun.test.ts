@@ -14,7 +14,7 @@ describe("A short run on the engine", () => {
   it.effect("says what to expect from the models that the recipe supports, and nothing about others", () =>
     Effect.gen(function*() {
       assert.include(yield* saidOf(Recipes.gsm8k, "effect-rl/tiny-128"), "it will not learn")
-      assert.include(yield* saidOf(Recipes.gsm8k, "smollm2"), "rewards will hardly move")
+      assert.include(yield* saidOf(Recipes.gsm8k, "smollm2"), "rewards will hardly change")
       assert.strictEqual(yield* saidOf(Recipes.gsm8k, "Qwen/Qwen3-8B"), "")
       assert.strictEqual(yield* saidOf(Recipes.arithmetic, "smollm2"), "")
     }))

@@ -195,7 +195,7 @@ const checkNothingLeft = (
   const known = new Set(factors.flatMap(({ name }) => suffixes.map((suffix) => name + suffix)))
   const left = Array.from(reader.tensors.keys()).find((name) => !known.has(name))
   if (left === undefined) return Effect.void
-  const detail = "is not a part of a LoRA adapter of this model that the engine computes"
+  const detail = "is not part of a LoRA adapter that the engine supports for this model"
   return Effect.fail(new Safetensors.SafetensorsError({ file: reader.file, tensor: left, detail }))
 }
 

@@ -56,12 +56,15 @@ export const check = Effect.fn("Checksums.check")(function*(
     )
   if (!(yield* reading(place)(fs.exists(place)))) {
     if (expected === undefined) return
-    return yield* failed(place, "is missing, and was there when the checkpoint was saved")
+    return yield* failed(place, "is missing, but existed when the checkpoint was saved")
   }
   const text = yield* reading(place)(fs.readFileString(place))
   const found = digestOf(text)
   if (expected !== undefined && found !== expected) {
-    return yield* failed(place, `is not of this checkpoint: its SHA-256 is ${found}, ${expected} when it was saved`)
+    return yield* failed(
+      place,
+      `does not belong to this checkpoint: its SHA-256 is ${found}, but was ${expected} when it was saved`
+    )
   }
   const sums = parse(text)
   if (sums === undefined) return yield* failed(place, "is damaged: expected a checksum and a file name in each line")
@@ -69,6 +72,9 @@ export const check = Effect.fn("Checksums.check")(function*(
     const path = join(folder, name)
     const found = yield* reading(path)(digest(path))
     if (sums.get(name) === found) continue
-    return yield* failed(path, `is damaged: its SHA-256 is ${found}, ${sums.get(name) ?? "none"} when it was saved`)
+    return yield* failed(
+      path,
+      `is damaged: its SHA-256 is ${found}, but was ${sums.get(name) ?? "none"} when it was saved`
+    )
   }
 })

@@ -90,7 +90,7 @@ const checkNothingLeft = (reader: Gguf.Reader, config: ModelConfig) => {
   const known = new Set([...ModelWeights.names(config).map(nameOf), GgufConfig.ropeDivisors])
   const left = reader.names.find((name) => !known.has(name))
   if (left === undefined) return Effect.void
-  const detail = `tensor ${left}: is not a part of the ${config.family} models that the engine computes`
+  const detail = `tensor ${left}: is not part of a ${config.family} model that the engine supports`
   return Effect.fail(new Gguf.GgufError({ file: reader.file, detail }))
 }
 

@@ -74,7 +74,7 @@ const vocabularyOf = (metadata: Metadata): Vocabulary | string => {
   if (kinds === undefined) return "tokenizer.ggml.token_type is missing, expected a list of numbers"
   if (merges === undefined) return "tokenizer.ggml.merges is missing, expected a list of pairs"
   if (kinds.length === tokens.length) return { tokens, kinds, merges }
-  return `tokenizer.ggml.token_type has ${kinds.length} entries, expected ${tokens.length}, as there are tokens`
+  return `tokenizer.ggml.token_type has ${kinds.length} entries, expected ${tokens.length}, one per token`
 }
 
 const definition = ({ kinds, merges, tokens }: Vocabulary, pre: PreTokenization) => {
@@ -203,7 +203,7 @@ export const toMetadata = Effect.fnUntraced(function*(
   const preName = preNameOf(pre)
   if (preName === undefined) {
     const known = Array.from(preTokenizations.keys(), (key) => JSON.stringify(key)).join(", ")
-    return yield* fail(`cuts text in a way that is none of ${known}, whose names llama.cpp knows`)
+    return yield* fail(`splits text differently from ${known}, the pre-tokenizers whose names are known`)
   }
   const ids = new Map([...Object.entries(vocab), ...added.map(({ content, id }) => [content, id] as const)])
   const tokens = Array.from({ length: vocabularySize }, (_, id) => filler(id))

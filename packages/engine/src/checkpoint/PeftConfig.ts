@@ -66,7 +66,7 @@ export const fromJson = Effect.fnUntraced(function*(file: string, text: string) 
   const unsupported = Object.entries(all).find(([field, value]) => !isSupported(field, value))
   if (unsupported !== undefined) {
     const [field, value] = unsupported
-    return yield* refuse(`${field} is ${JSON.stringify(value)}, which the engine does not compute`)
+    return yield* refuse(`${field} is ${JSON.stringify(value)}, which the engine does not support`)
   }
   const unknown = config.target_modules.find((module) => !modules.includes(module))
   if (unknown !== undefined) {

@@ -111,7 +111,7 @@ export const make = ({ addedTokens, size, tokenBytes }: Vocabulary): Masks => {
 
   const matcherOf = (grammar: Xgrammar.CompiledGrammar) =>
     library === undefined
-      ? Promise.reject(new Error("the library was given up"))
+      ? Promise.reject(new Error("the library instance was replaced after a fatal error"))
       : library.GrammarMatcher.createGrammarMatcher(grammar)
 
   let last: Promise<unknown> = Promise.resolve()

@@ -63,7 +63,7 @@ const inside = /^basic_string_sub ::= \(\(.*? basic_string_sub\)\)(.*)$/m
 export const withoutMarks = (text: string, marks: ReadonlyArray<string>): string => {
   if (marks.length === 0 || !text.includes("basic_string")) return text
   const [line, tail = ""] = inside.exec(text) ?? []
-  if (line === undefined) throw new Error("the library writes strings in another form than is known here")
+  if (line === undefined) throw new Error("the library writes strings in an unknown form")
   return text.replace(
     line,
     () =>

@@ -99,6 +99,6 @@ export const make = (print: (line: string) => void): Xgrammar => {
   const library: Partial<Xgrammar> = {}
   evaluator ??= readLibrary()
   evaluator(library, { log: print, warn: print, error: print })
-  if (!isWhole(library)) throw new Error("@mlc-ai/web-xgrammar lacks an export that is used here")
+  if (!isWhole(library)) throw new Error("@mlc-ai/web-xgrammar lacks an export that the engine uses")
   return library
 }

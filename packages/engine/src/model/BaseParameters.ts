@@ -28,7 +28,7 @@ export const layout = (slots: ReadonlyArray<Slot>): BaseLayout => {
 export const pack = (kernels: Kernels, { tensors }: BaseLayout, block: Address): void => {
   for (const { offset, slot } of tensors) {
     if (slot.place._tag === "Stored") {
-      throw new RangeError(`${slot.name} is stored as in its file and cannot be trained`)
+      throw new RangeError(`${slot.name} is stored in its file's type and cannot be trained`)
     }
     slot.place.pack(kernels, block + offset * 4, 0, rowsOf(slot))
   }

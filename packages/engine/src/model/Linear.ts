@@ -94,7 +94,7 @@ export const backward = (
   if (gradients.adapter !== undefined) adapterBackward(compute, gradients.adapter, site, dx, dy, x, rows)
   if (gradients.base !== undefined) {
     const dWeight = site === "head" ? gradients.base.head : gradients.base.layers[site.layer]?.[site.name]
-    if (dWeight === undefined) throw new RangeError("a matrix of the base has no place for its gradient")
+    if (dWeight === undefined) throw new RangeError("a base matrix has no address for its gradient")
     kernels.gemmTransposed(dWeight, dy, x, rows, inputs, outputs, outputs, inputs, inputs)
   }
 }

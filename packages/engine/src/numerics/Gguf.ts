@@ -69,7 +69,7 @@ const checked = (
   const start = dataStart + offset
   if (start + bytes > fileBytes) {
     return `tensor ${name}: ends at byte ${start + bytes}, but the file has ${fileBytes} bytes: ` +
-      "it may be cut off: copy or fetch it again"
+      "it may be truncated: copy or download it again"
   }
   return { name, shape: shape.toReversed(), type, start, bytes }
 }
@@ -86,7 +86,7 @@ export const open = Effect.fnUntraced(function*(file: string) {
       const parsed = GgufHeader.parse(bytes)
       if (parsed._tag === "Parsed") return parsed.header
       if (parsed._tag === "Malformed") return yield* fail(parsed.detail)
-      if (size >= fileBytes) return yield* fail(`the file has only ${fileBytes} bytes: it may be cut off`)
+      if (size >= fileBytes) return yield* fail(`the file has only ${fileBytes} bytes: it may be truncated`)
       if (size >= largestHeader) return yield* fail(`its header is larger than ${largestHeader} bytes`)
       return yield* readHeader(size * 4)
     })

@@ -187,7 +187,7 @@ const readTensors = (cursor: Cursor, count: number, alignment: number): Readonly
     const typeId = cursor.u32()
     const offset = cursor.u64()
     if (cursor.isStopped) break
-    if (tensors.has(name)) cursor.fail(`tensor ${name}: is there twice`)
+    if (tensors.has(name)) cursor.fail(`tensor ${name}: occurs twice`)
     if (offset % alignment !== 0) {
       cursor.fail(`tensor ${name}: starts at ${offset}, expected a multiple of ${alignment}`)
     }

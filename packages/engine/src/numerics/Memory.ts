@@ -107,7 +107,7 @@ export const reserver = (memory: Memory): Reserver => {
     if (end > maximumPages * pageBytes) {
       throw new RangeError(
         `the engine's memory is full: ${size} bytes are needed, ${capacity - used} of ${capacity} are free; ` +
-          "close clients that are no longer used, or start the engine with fewer workers or models"
+          "close unused clients, or start the engine with fewer workers or models"
       )
     }
     const missing = end - memory.buffer.byteLength

@@ -73,7 +73,9 @@ const tensorInfo = (file: string, name: string, entry: unknown, dataStart: numbe
   }
   if (dataStart + end > fileBytes) {
     return fail(
-      `ends at byte ${dataStart + end}, but the file has ${fileBytes} bytes: it may be cut off: copy or fetch it again`
+      `ends at byte ${
+        dataStart + end
+      }, but the file has ${fileBytes} bytes: it may be truncated: copy or download it again`
     )
   }
   return Effect.succeed<TensorInfo>({ name, dtype, shape, start: dataStart + start, bytes })

@@ -40,8 +40,8 @@ const toStops = Effect.fnUntraced(function*(
 const areDrawn = ({ sequences }: Sampling.SampleResponse) =>
   !sequences.some(({ logprobs }) => logprobs.some(Number.isNaN))
 
-const notDrawn = "the weights give logits that are not finite, of which no token can be drawn: " +
-  "go back to an earlier checkpoint and a smaller learning rate, or fetch the model again"
+const notDrawn = "the weights give logits that are not finite, so no token can be drawn: " +
+  "return to an earlier checkpoint with a smaller learning rate, or download the model again"
 
 /** A client that samples from the snapshot until `isClosed` returns true. */
 export const make = (

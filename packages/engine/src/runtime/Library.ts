@@ -88,7 +88,7 @@ const tooLarge = (name: string, { contextLength }: ModelConfig, plan: MemoryPlan
   new TinkerError.Unavailable({
     lacks: "memory",
     detail: `"${name}" takes ${size(plan.weightBytes)} and room for sequences of ${contextLength} tokens; ` +
-      `${size(free)} of the engine's memory are free: close clients that are no longer used, or use a smaller model`
+      `${size(free)} of the engine's memory are free: close unused clients, or use a smaller model`
   })
 
 /** Models above this size are logged when loaded: they take time to read and reduce the free memory. */

@@ -36,7 +36,7 @@ const largestHeat = 3e38
 /** The logit of a token that cannot be drawn, the same as for padding. */
 const forbidden = -3e38
 
-const noneAllowed = "no token of the model goes on with a text of the grammar"
+const noneAllowed = "no token of the model continues a text that the grammar allows"
 
 /** A row of a step whose logits are needed. */
 interface ChosenRow {

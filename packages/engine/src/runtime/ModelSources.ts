@@ -69,7 +69,7 @@ const smolLm2 = Effect.fnUntraced(function*(name: string) {
   const fs = yield* FileSystem.FileSystem
   const file = yield* SmolLm2.file
   if (yield* Effect.orElseSucceed(fs.exists(file), () => false)) return yield* fromFile(name, file)
-  const detail = `${file} is not there; get it with: ${yield* SmolLm2.command}`
+  const detail = `${file} does not exist; install it with: ${yield* SmolLm2.command}`
   return yield* new TinkerError.Rejected({ detail })
 })
 

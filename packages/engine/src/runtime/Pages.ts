@@ -72,7 +72,7 @@ export class Pages {
 
   private holdersOf(page: number): number {
     const holders = this.holders[page] ?? 0
-    if (holders === 0) throw new RangeError(`nobody holds page ${page} of ${this.holders.length}`)
+    if (holders === 0) throw new RangeError(`page ${page} of ${this.holders.length} has no holder`)
     return holders
   }
 }

@@ -26,7 +26,7 @@ const describe = ({ alpha, head, layers, rank }: AdapterLayout) => {
 
 const misfit = (path: string, found: Checkpoint.Checkpoint, model: Model, layout: AdapterLayout) => {
   if (found.baseModel !== model.name) {
-    return `${path} is of model "${found.baseModel}"; this client's is "${model.name}"`
+    return `${path} belongs to model "${found.baseModel}"; this client's model is "${model.name}"`
   }
   return describe(found.layout) === describe(layout)
     ? undefined

@@ -161,7 +161,7 @@ describe("Checkpoint", () => {
         yield* fs.remove(file)
         assert.strictEqual(
           (yield* Effect.flip(read)).message,
-          `${file}: is missing, and was there when the checkpoint was saved`
+          `${file}: is missing, but existed when the checkpoint was saved`
         )
         yield* Checkpoint.read(place, model, { optimizer: true })
       }))
@@ -170,8 +170,8 @@ describe("Checkpoint", () => {
       ["{", "adapter_config.json"],
       [JSON.stringify({ ...peft, peft_type: "IA3" }), "peft_type"],
       [JSON.stringify({ ...peft, r: 0 }), "\"r\""],
-      [JSON.stringify({ ...peft, use_rslora: true }), "use_rslora is true, which the engine does not compute"],
-      [JSON.stringify({ ...peft, use_dora: true }), "use_dora is true, which the engine does not compute"],
+      [JSON.stringify({ ...peft, use_rslora: true }), "use_rslora is true, which the engine does not support"],
+      [JSON.stringify({ ...peft, use_dora: true }), "use_dora is true, which the engine does not support"],
       [JSON.stringify({ ...peft, alpha_pattern: { q_proj: 8 } }), "alpha_pattern is {\"q_proj\":8}, which"],
       [JSON.stringify({ ...peft, rank_pattern: { q_proj: 8 } }), "rank_pattern is {\"q_proj\":8}, which"],
       [JSON.stringify({ ...peft, lora_bias: true }), "lora_bias is true, which"],
@@ -280,7 +280,7 @@ describe("Checkpoint", () => {
         const bytes = yield* fs.readFile(path.join(place, "adapter_model.safetensors"))
         yield* change(place, "adapter_model.safetensors", bytes.subarray(0, bytes.length - 4))
         const cut = yield* Effect.flip(Checkpoint.read(place, model, { optimizer: false }))
-        assert.include(cut.message, "it may be cut off")
+        assert.include(cut.message, "it may be truncated")
         yield* change(place, "adapter_model.safetensors", bytes)
         yield* change(place, "optimizer.safetensors", Safetensors.encode([], { step: "many" }))
         const step = yield* Effect.flip(Checkpoint.read(place, model, { optimizer: true }))

@@ -169,10 +169,10 @@ describe("GgufModel", () => {
           yield* refusal(whole.map((byte, i) => i === 4 ? 1 : byte)),
           "is version 1 of GGUF, expected 2 or 3"
         )
-        assert.include(yield* refusal(whole.subarray(0, 400)), "the file has only 400 bytes: it may be cut off")
+        assert.include(yield* refusal(whole.subarray(0, 400)), "the file has only 400 bytes: it may be truncated")
         assert.include(
           yield* refusal(whole.subarray(0, whole.length - 64)),
-          "it may be cut off: copy or fetch it again"
+          "it may be truncated: copy or download it again"
         )
       }))
 

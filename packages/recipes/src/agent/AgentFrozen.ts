@@ -57,7 +57,7 @@ export const make = Effect.fnUntraced(function*(
   if (frozen.length === 0) return Effect.succeed({ frozen: {} })
   const all = frozen.map(named)
   const trained = all.find(({ name }) => name === model.name || names.includes(name))
-  if (trained !== undefined) return yield* invalid(trained.name, "names of other models than the one that is trained")
+  if (trained !== undefined) return yield* invalid(trained.name, "names other than those of the trained model")
   const twice = all.find(({ name }, index) => all.findIndex((other) => other.name === name) !== index)
   if (twice !== undefined) return yield* invalid(twice.name, "each name once")
   const incomplete = all.find(({ modelPath, name }) => name === "" || modelPath === "")
@@ -65,7 +65,7 @@ export const make = Effect.fnUntraced(function*(
     return yield* invalid(frozen.join(","), "a name, or a name and its checkpoint as in summariser=runs/x")
   }
   const backend = yield* Effect.serviceOption(Tinker.Tinker)
-  if (Option.isNone(backend)) return yield* invalid(frozen.join(", "), "none where no model samples")
+  if (Option.isNone(backend)) return yield* invalid(frozen.join(", "), "no names, because no model can sample here")
   const open = Effect.fnUntraced(function*({ modelPath, name }: Named) {
     const from = modelPath === undefined ? { baseModel: model.name } : { modelPath }
     const client = yield* backend.value.createSamplingClient(from)

@@ -15,34 +15,34 @@ import * as AgentTraining from "./AgentTraining.ts"
 
 const settings = Schema.Struct({
   /**
-   * Command that starts the agent, such as "node my-agent.js {task}"; no shell reads it. Without {task} or {file} the task is its standard
-   * input.
+   * Command that starts the agent, such as "node my-agent.js {task}"; no shell reads it. Without {task} or {file}, the task is sent to its
+   * standard input.
    */
   agent: Setting.text({
     default: "",
     identity: true,
     help: "Command that starts the agent, such as \"node my-agent.js {task}\"; no shell reads it. " +
-      "Without {task} or {file} the task is its standard input"
+      "Without {task} or {file}, the task is sent to its standard input"
   }),
-  /** Tasks as .jsonl, .parquet or .csv with a text as task, question or prompt; or a folder with train and test. */
+  /** Tasks as .jsonl, .parquet or .csv with a field task, question or prompt; or a folder with such files named train and test. */
   tasks: Setting.text({
     default: "",
     unit: "file",
-    help: "Tasks as .jsonl, .parquet or .csv with a text as task, question or prompt; or a folder with train and test"
+    help:
+      "Tasks as .jsonl, .parquet or .csv with a field task, question or prompt; or a folder with such files named train and test"
   }),
-  /** Tasks of a file that are never trained on; a fifth, at most 128, unless given. */
+  /** Number of tasks to hold out of a file; a fifth, at most 128, unless given. */
   heldOut: Setting.int({
     least: 0,
     unit: "tasks",
-    help: "Tasks of a file that are never trained on; a fifth, at most 128, unless given"
+    help: "Number of tasks to hold out of a file; a fifth, at most 128, unless given"
   }),
-  /** Module whose default export is a function of what the agent did (task, stdout, stderr, exitCode) to its reward. */
+  /** Module whose default export maps what the agent did ({ task, stdout, stderr, exitCode }) to its reward. */
   score: Setting.text({
     default: "",
     unit: "module",
     identity: true,
-    help:
-      "Module whose default export is a function of what the agent did (task, stdout, stderr, exitCode) to its reward"
+    help: "Module whose default export maps what the agent did ({ task, stdout, stderr, exitCode }) to its reward"
   }),
   /** Rubric by which the base model judges what the agent printed, from 0 to 1. */
   judge: Setting.text({
@@ -50,18 +50,19 @@ const settings = Schema.Struct({
     identity: true,
     help: "Rubric by which the base model judges what the agent printed, from 0 to 1"
   }),
-  /** Folder in which the agent starts; in a sandbox, which has no other file of this machine, it gets a copy. */
+  /** Folder in which the agent starts; a sandbox gets a copy of it, and no other file of this machine. */
   folder: Setting.text({
     default: "",
     unit: "folder",
     identity: true,
-    help: "Folder in which the agent starts; in a sandbox, which has no other file of this machine, it gets a copy"
+    help: "Folder in which the agent starts; a sandbox gets a copy of it, and no other file of this machine"
   }),
-  /** Variables of this process that the agent gets, such as HOME; besides those of its model it gets PATH alone. */
+  /** Environment variables to pass on to the agent, such as HOME; without them it gets only PATH and those of its model. */
   variables: Setting.texts({
     default: [],
     unit: "names",
-    help: "Variables of this process that the agent gets, such as HOME; besides those of its model it gets PATH alone"
+    help:
+      "Environment variables to pass on to the agent, such as HOME; without them it gets only PATH and those of its model"
   }),
   ...AgentSettings.fields()
 })

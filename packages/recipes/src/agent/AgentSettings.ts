@@ -17,15 +17,15 @@ export const fields = ({ names = [], ...defaults }: Defaults = {}) => ({
     evalEvery: 10,
     ...defaults
   }),
-  /** Names by which the agent asks for the model besides its own, such as one that is written into its code. */
+  /** Additional names under which the agent may request the trained model, such as one written into its code. */
   names: Setting.texts({
     default: names,
     unit: "names",
-    help: "Names by which the agent asks for the model besides its own, such as one that is written into its code",
+    help: "Additional names under which the agent may request the trained model, such as one written into its code",
     identity: true
   }),
   /**
-   * Names of other models that the agent asks for, whose answers are not trained on: the base model answers, as it was before training, or
+   * Names of other models that the agent requests, whose answers are not trained on: the base model answers, as it was before training, or
    * in summariser=runs/x a checkpoint of it.
    */
   frozen: Setting.texts({
@@ -33,30 +33,30 @@ export const fields = ({ names = [], ...defaults }: Defaults = {}) => ({
     unit: "names",
     weights: "sampler",
     help:
-      "Names of other models that the agent asks for, whose answers are not trained on: the base model answers, as it was " +
+      "Names of other models that the agent requests, whose answers are not trained on: the base model answers, as it was " +
       "before training, or in summariser=runs/x a checkpoint of it",
     identity: true
   }),
-  /** Requests of an episode, after which it ends without a verdict. Default: 30 requests. */
+  /** Most requests of an episode; one that needs more ends without a verdict. Default: 30 requests. */
   maxRequests: Setting.int({
     default: 30,
     least: 1,
     unit: "requests",
-    help: "Requests of an episode, after which it ends without a verdict",
+    help: "Most requests of an episode; one that needs more ends without a verdict",
     identity: true
   }),
-  /** Longest time of an episode, after which it ends without a verdict. Default: 5 minutes. */
+  /** Time limit of an episode; one that takes longer ends without a verdict. Default: 5 minutes. */
   agentTimeout: Setting.duration({
     default: "5 minutes",
-    help: "Longest time of an episode, after which it ends without a verdict",
+    help: "Time limit of an episode; one that takes longer ends without a verdict",
     identity: true
   }),
-  /** Longest time that the agent may neither ask nor end. Default: 2 minutes. */
+  /** Longest time between two requests of an agent, and between its last request and its end. Default: 2 minutes. */
   idleTimeout: Setting.duration({
     default: "2 minutes",
-    help: "Longest time that the agent may neither ask nor end",
+    help: "Longest time between two requests of an agent, and between its last request and its end",
     identity: true
   }),
-  /** Agents that run at the same time. Default: 8 agents. */
-  agents: Setting.int({ default: 8, least: 1, unit: "agents", help: "Agents that run at the same time" })
+  /** Most agents that run at the same time. Default: 8 agents. */
+  agents: Setting.int({ default: 8, least: 1, unit: "agents", help: "Most agents that run at the same time" })
 })

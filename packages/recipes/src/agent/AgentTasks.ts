@@ -35,9 +35,9 @@ const read = Effect.fnUntraced(function*(file: string) {
   const rows = yield* Stream.runCollect(Rows.fromFile(file, Row))
   const tasks = yield* Effect.forEach(rows, (row, index) => {
     const text = found(row)
-    const detail = `has the fields ${Object.keys(row).join(", ") || "of nothing"}, expected a text as ${
-      names.join(" or ")
-    }`
+    const detail = `has ${
+      Object.keys(row).length === 0 ? "no fields" : `the fields ${Object.keys(row).join(", ")}`
+    }, expected a text as ${names.join(" or ")}`
     return text === undefined
       ? Effect.fail(new RowError.RowError({ file, row: index + 1, detail }))
       : Effect.succeed<AgentTask>({ text, row })

@@ -117,7 +117,8 @@ export const layer = (
       const sandbox = yield* Sandbox.Sandbox
       const { network } = sandbox.capabilities
       if (network !== "named") {
-        const detail = `an agent needs the one address of its gateway, and the network of this provider is "${network}"`
+        const detail =
+          `an agent must reach its gateway and nothing else, and the network of this provider is "${network}"`
         const reason = new SandboxError.Unsupported({ capability: "network", detail })
         return yield* new SandboxError.SandboxError({ provider: sandbox.provider, operation: "open", reason })
       }

@@ -39,7 +39,7 @@ import * as WorkedSums from "./WorkedSums.ts"
 export const dpo = Recipe.make({
   name: "dpo",
   description:
-    "Prefers right answers to wrong ones; evaluated on 256 held-out preferences and on its own answers to 512 held-out problems",
+    "Learns to prefer right answers; evaluated on 256 held-out preferences and on its own answers to 512 held-out problems",
   settings: Schema.Struct({
     ...ExampleSettings.fields({
       model: "effect-rl/tiny-64",
@@ -49,11 +49,11 @@ export const dpo = Recipe.make({
       maxTokens: 40,
       evalEvery: 10
     }),
-    /** The loss of a pair: DPO's sigmoid, or that of its relatives; orpo and simpo need no reference. Default: sigmoid. */
+    /** The loss of a pair: DPO's sigmoid or a variant; orpo and simpo need no reference model. Default: sigmoid. */
     loss: Setting.choice({
       choices: PairLoss.names,
       default: "sigmoid",
-      help: "The loss of a pair: DPO's sigmoid, or that of its relatives; orpo and simpo need no reference"
+      help: "The loss of a pair: DPO's sigmoid or a variant; orpo and simpo need no reference model"
     }),
     /** The loss's beta: the larger it is, the closer the model stays to the reference (0.1 unless given, 2 for simpo). */
     dpoBeta: Setting.number({
@@ -61,8 +61,11 @@ export const dpo = Recipe.make({
       help:
         "The loss's beta: the larger it is, the closer the model stays to the reference (0.1 unless given, 2 for simpo)"
     }),
-    /** simpo's margin of the chosen answer, times beta (0.5 unless given). */
-    simpoGamma: Setting.number({ least: 0, help: "simpo's margin of the chosen answer, times beta (0.5 unless given)" })
+    /** SimPO's target margin between the answers, after scaling by beta (0.5 unless given). */
+    simpoGamma: Setting.number({
+      least: 0,
+      help: "SimPO's target margin between the answers, after scaling by beta (0.5 unless given)"
+    })
   }),
   build: (model, settings) => {
     const { dpoBeta: beta, loss, maxTokens, simpoGamma: gamma } = settings
@@ -208,7 +211,7 @@ const preferenceModelOf = Effect.fnUntraced(function*(model: ChatModel.ChatModel
 export const preferenceRl = Recipe.make({
   name: "preference-rl",
   description:
-    "Reinforcement learning against a preference model, on sums; evaluated on its own answers to 512 held-out problems",
+    "Reinforcement learning from a preference model, on sums; evaluated on its own answers to 512 held-out problems",
   settings: Schema.Struct({
     ...TrainingSettings.fields({
       model: "effect-rl/tiny-64",
@@ -220,12 +223,12 @@ export const preferenceRl = Recipe.make({
       evalEvery: 15
     }),
     /**
-     * Checkpoint of a preference model of the same base model, as `train preference-model` saves it; unless given, a perfect one, which
+     * Checkpoint of a preference model with the same base model, as `train preference-model` saves it; unless given, a perfect one, which
      * prefers right answers.
      */
     preferenceModel: Setting.checkpoint({
       weights: "sampler",
-      help: "Checkpoint of a preference model of the same base model, as `train preference-model` saves it; " +
+      help: "Checkpoint of a preference model with the same base model, as `train preference-model` saves it; " +
         "unless given, a perfect one, which prefers right answers"
     })
   }),
@@ -274,7 +277,7 @@ export const preferenceRl = Recipe.make({
 export const rlhf = Pipeline.make({
   name: "rlhf",
   description:
-    "Three stages on sums: imitates worked ones, trains a preference model on right and wrong answers, then learns against it",
+    "Three stages on sums: imitates worked examples, trains a preference model on right and wrong answers, learns from its verdicts",
   settings: Schema.Struct({
     /** Base model, of the policy and of the preference model. Default: effect-rl/tiny-64. */
     model: Setting.text({
@@ -299,12 +302,15 @@ export const rlhf = Pipeline.make({
       unit: "attempts",
       help: "Answers to each problem, compared in pairs"
     }),
-    /** How strongly the third stage is held near the first one's policy; without it the preference model is exploited. Default: 0.2. */
+    /**
+     * Weight of the KL penalty that keeps the third stage near the first stage's policy; at 0 the policy exploits the preference model.
+     * Default: 0.2.
+     */
     klCoefficient: Setting.number({
       least: 0,
       default: 0.2,
       help:
-        "How strongly the third stage is held near the first one's policy; without it the preference model is exploited"
+        "Weight of the KL penalty that keeps the third stage near the first stage's policy; at 0 the policy exploits the preference model"
     }),
     /** Longest answer. Default: 40 tokens. */
     maxTokens: Setting.int({ default: 40, least: 1, unit: "tokens", help: "Longest answer" }),

@@ -27,7 +27,7 @@ const task = (
 /** Sums with boxed answers. Evaluates the held-out problems twice: sampled at temperature 1, and with greedy decoding. */
 export const arithmetic = Recipe.make({
   name: "arithmetic",
-  description: "Sums of two numbers below 100, answers in a box; evaluated on 512 held-out problems",
+  description: "Sums of two numbers below 100, with boxed answers; evaluated on 512 held-out problems",
   settings: Schema.Struct(TrainingSettings.fields({
     model: "effect-rl/tiny-128",
     iterations: 25,
@@ -54,7 +54,7 @@ export const arithmetic = Recipe.make({
 export const plainArithmetic = Recipe.make({
   name: "plain-arithmetic",
   description:
-    "Sums of two numbers up to 100, one worked example, the last number counts; upstream's problems in order",
+    "Sums of two numbers up to 100 after one worked example, graded by the last number; the cookbook's problems in order",
   settings: Schema.Struct(TrainingSettings.fields({
     model: "effect-rl/tiny-128",
     iterations: 100,
@@ -70,10 +70,11 @@ export const plainArithmetic = Recipe.make({
 /** Trains a pretrained language model that answers most of these sums wrongly at first. It learns them within half an hour on two cores. */
 export const smolLm2Sums = Recipe.make({
   name: "smollm2-sums",
-  description: "Sums of two numbers below 100 for SmolLM2, the last number counts; evaluated on 200 held-out problems",
+  description:
+    "Sums of two numbers below 100 for SmolLM2, graded by the last number; evaluated on 200 held-out problems",
   onEngine: {
     says:
-      "SmolLM2 is not here, which npm run smollm2 fetches; a tiny model shows how the recipe works; it will not learn",
+      "SmolLM2 is not installed (npm run smollm2 fetches it); a tiny model shows how the recipe works, but will not learn",
     settings: { model: "effect-rl/tiny-128" },
     withSmolLm2: { says: "30 iterations take about half an hour on two cores", settings: { model: "smollm2" } }
   },

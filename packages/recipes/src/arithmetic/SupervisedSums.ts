@@ -64,7 +64,8 @@ export const imitating = (
 /** Imitates worked sums. Evaluates the likelihood of held-out examples, and how often the model's own answers are right. */
 export const supervised = Recipe.make({
   name: "supervised",
-  description: "Imitates worked sums; evaluated on 256 held-out ones and on its own answers to 512 held-out problems",
+  description:
+    "Imitates worked sums; evaluated on 256 held-out examples and on its own answers to 512 held-out problems",
   settings: Schema.Struct(ExampleSettings.fields({
     model: "effect-rl/tiny-64",
     iterations: 40,
@@ -163,7 +164,7 @@ export const onPolicyDistill = Recipe.make({
 export const distill = Pipeline.make({
   name: "distill",
   description:
-    "Two stages on sums: trains a teacher on worked ones, then a student on its own answers, which the teacher scores",
+    "Two stages on sums: trains a teacher on worked examples, then a student on its own answers, which the teacher scores",
   settings: Schema.Struct({
     /** Base model, of the teacher and of the student. Default: effect-rl/tiny-64. */
     model: Setting.text({ default: "effect-rl/tiny-64", help: "Base model, of the teacher and of the student" }),

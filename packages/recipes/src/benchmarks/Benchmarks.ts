@@ -32,7 +32,7 @@ const isSameNumber = (left: string, right: string) =>
 
 export const gsm8k = Benchmark.fromSource({
   name: "gsm8k",
-  description: "1,319 grade-school word problems; the number that the answer ends in",
+  description: "1,319 grade-school word problems, graded by the final number",
   source: MathSets.gsm8k.source,
   split: "test",
   question: ({ answer, question }) => {
@@ -47,7 +47,7 @@ export const gsm8k = Benchmark.fromSource({
 
 export const math500 = Benchmark.fromSource({
   name: "math500",
-  description: "500 competition problems of MATH; the boxed answer, graded as in training",
+  description: "500 competition problems of MATH, graded by the boxed answer as in training",
   source: MathSets.math500.source,
   split: "test",
   question: (row) =>
@@ -105,7 +105,7 @@ const choices = (options: ReadonlyArray<string>) =>
 
 export const mmluPro = Benchmark.fromSource({
   name: "mmlu_pro",
-  description: "12,032 questions of many professions with up to ten choices; the letter",
+  description: "12,032 questions of many professions with up to ten choices, graded by the letter",
   source: Source.make({
     name: "mmlu_pro",
     repository: "TIGER-Lab/MMLU-Pro",
@@ -134,13 +134,13 @@ const shuffled = (question: string, right: string, wrong: ReadonlyArray<string>)
 
 export const gpqa = Benchmark.fromSource({
   name: "gpqa",
-  description: "198 questions of graduate science with four choices (diamond); the letter",
+  description: "198 questions of graduate science with four choices (diamond), graded by the letter",
   source: Source.make({
     name: "gpqa",
     repository: "Idavidrein/gpqa",
     configs: ["gpqa_diamond"],
     splits: { test: "train" },
-    licence: "CC-BY-4.0; access needs an account that accepted not to publish the questions",
+    licence: "CC-BY-4.0; access needs an account that has agreed not to publish the questions",
     row: Schema.Struct({
       Question: Schema.String,
       "Correct Answer": Schema.String,
@@ -164,7 +164,7 @@ export const gpqa = Benchmark.fromSource({
 
 export const ifeval = Benchmark.fromSource({
   name: "ifeval",
-  description: "541 prompts with instructions that a program can check; all of them have to be followed",
+  description: "541 prompts with instructions that a program can check; a response must follow all of its instructions",
   source: {
     ...TaskSets.ifeval,
     row: Schema.Struct({
@@ -184,7 +184,7 @@ export const ifeval = Benchmark.fromSource({
 export const searchQa = Benchmark.fromSource({
   name: "search_qa",
   description:
-    "Questions of Natural Questions and HotpotQA without a search; the normalised answer after the last \"Answer:\"",
+    "Natural Questions and HotpotQA without search, graded by the normalized answer after the last \"Answer:\"",
   source: TaskSets.searchQa,
   split: "test",
   question: ({ golden_answers, question }) => ({
@@ -229,11 +229,11 @@ const programs = <Row>(
   })
 })
 
-export const mbpp = programs("mbpp", "257 small Python functions with assertions, the sanitized ones", CodeSets.mbpp)
+export const mbpp = programs("mbpp", "257 small Python functions with assertions (the sanitized subset)", CodeSets.mbpp)
 export const humaneval = programs("humaneval", "164 Python functions with tests", CodeSets.humanEval)
 export const humanevalplus = programs(
   "humanevalplus",
-  "The functions of humaneval with many more tests",
+  "The functions of HumanEval with many more tests",
   CodeSets.humanEvalPlus
 )
 export const livecodebench = programs(

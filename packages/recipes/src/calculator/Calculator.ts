@@ -55,7 +55,7 @@ const answerTo = (prompt: string) => {
 
 export const calculator = Recipe.make({
   name: "calculator",
-  description: "Calculations with a calculator as a tool; evaluated on 256 held-out ones",
+  description: "Calculations with a calculator tool; evaluated on 256 held-out ones",
   settings,
   build: (model, settings) =>
     Effect.suspend(() => {

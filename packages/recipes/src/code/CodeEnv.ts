@@ -83,7 +83,7 @@ const reward = (
     reward: Number(passed) + formatCoef * (Number(format) - 1),
     score: Score.correct(passed, {
       ...(format && { answer: code.value }),
-      ...(judged === undefined ? { explanation: "there is no block of code" } : explain(judged)),
+      ...(judged === undefined ? { explanation: "there is no code block" } : explain(judged)),
       ...(judged !== undefined && { verdict: judged.verdict })
     }),
     metrics: { format: EnvMetric.rate(format) }

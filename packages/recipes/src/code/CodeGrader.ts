@@ -78,7 +78,7 @@ const mostCalls = 4 * 1024 * 1024
 /** The most rounds of calls. Each round answers the calls that the assertions requested in the previous round. */
 const mostRounds = 64
 
-/** A text shortened to fit into a record. */
+/** The text, shortened to fit into a record. */
 const short = (text: string, length = 200) => text.length <= length ? text : `${text.slice(0, length)}…`
 
 /** Opens a sandbox for grading that contains these files. */
@@ -226,7 +226,9 @@ const assertsCase = Effect.fnUntraced(
       const unanswered = field(said, "unanswered")
       const detail = String(field(said, "detail"))
       if (field(said, "unspeakable") === true) {
-        return yield* new TestsUnusable({ detail: `they pass ${functionName} values that are no data: ${detail}` })
+        return yield* new TestsUnusable({
+          detail: `they pass ${functionName} values that cannot be sent as data: ${detail}`
+        })
       }
       if (!isList(unanswered) || unanswered.length === 0) {
         if (field(said, "passed") === true) return
@@ -239,7 +241,7 @@ const assertsCase = Effect.fnUntraced(
       if (!isList(answered) || answered.length !== unanswered.length) return yield* Effect.fail(noReply)
       for (const [index, call] of unanswered.entries()) answers.push([call, answered[index] ?? null])
     }
-    return yield* new TestsUnusable({ detail: `their calls depend on each other more than ${mostRounds} times` })
+    return yield* new TestsUnusable({ detail: `their calls depend on each other in more than ${mostRounds} rounds` })
   }
 )
 

@@ -32,44 +32,48 @@ const settings = Schema.Struct({
     maxTokens: 4096,
     evalEvery: 20
   }),
-  /** Which problems: made-up programs, or a published dataset. Default: deepcoder. */
+  /** The problems: generated programs, or a published dataset. Default: deepcoder. */
   problems: Setting.choice({
     choices: CodeSource.names,
     default: "deepcoder",
     identity: true,
-    help: "Which problems: made-up programs, or a published dataset"
+    help: "The problems: generated programs, or a published dataset"
   }),
-  /** Folder with train and test as .jsonl, .parquet or .csv, in place of the hub. */
+  /** Folder with train and test as .jsonl, .parquet or .csv, instead of the hub's files. */
   data: Setting.text({
     default: "",
     unit: "folder",
-    help: "Folder with train and test as .jsonl, .parquet or .csv, in place of the hub"
+    help: "Folder with train and test as .jsonl, .parquet or .csv, instead of the hub's files"
   }),
-  /** single response, check of a solution by a tool, repair after a failed example, or a tool that runs python. Default: check. */
+  /**
+   * single: one response; check: a tool that tests solutions; repair: another try after a failed example; python: a tool that runs code.
+   * Default: check.
+   */
   form: Setting.choice({
     choices: CodeEnv.forms,
     default: "check",
     identity: true,
-    help: "single response, check of a solution by a tool, repair after a failed example, or a tool that runs python"
+    help:
+      "single: one response; check: a tool that tests solutions; repair: another try after a failed example; python: a tool that runs code"
   }),
-  /** Longest time of one test; a provider that runs Python slower gives longer. Default: 6 seconds. */
+  /** Time limit of one test; longer for providers that run Python more slowly. Default: 6 seconds. */
   testTimeout: Setting.duration({
     default: "6 seconds",
     identity: true,
-    help: "Longest time of one test; a provider that runs Python slower gives longer"
+    help: "Time limit of one test; longer for providers that run Python more slowly"
   }),
-  /** Rubric by which the base model judges each program that is trained on, from 0 to 1, besides its tests. */
+  /** Rubric by which the base model also scores each training program, from 0 to 1. */
   judge: Setting.text({
     default: "",
     identity: true,
-    help: "Rubric by which the base model judges each program that is trained on, from 0 to 1, besides its tests"
+    help: "Rubric by which the base model also scores each training program, from 0 to 1"
   }),
-  /** Weight of the judge's score, beside the 1 for passing the tests. Default: 0.2. */
+  /** Weight of the judge's score; passing the tests has weight 1. Default: 0.2. */
   judgeCoefficient: Setting.number({
     least: 0,
     default: 0.2,
     identity: true,
-    help: "Weight of the judge's score, beside the 1 for passing the tests"
+    help: "Weight of the judge's score; passing the tests has weight 1"
   })
 })
 
@@ -141,20 +145,20 @@ const dataset = (settings: Settings, group: ReturnType<typeof groupOf>, tasks: R
           new InvalidOption.InvalidOption({
             field: "problems",
             found: settings.problems,
-            expected: "problems to train on, such as deepcoder, mbpp or programs: these are for evaluation alone"
+            expected: "problems to train on, such as deepcoder, mbpp or programs: these are only for evaluation"
           })
         )
     }
 
 export const codeRl = Recipe.make({
   name: "code_rl",
-  description: "Programs that hidden tests judge in a sandbox; evaluated on held-out problems",
+  description: "Programming problems, judged by hidden tests in a sandbox; evaluated on held-out problems",
   runsCode: true,
   sample: { problems: "programs" },
   onEngine: {
     says:
-      "a short run on effect-rl/tiny-code, which knows a few expressions of Python and writes them unreliably: it learns within " +
-      "minutes, and no other problems than the made-up ones",
+      "a short run on effect-rl/tiny-code, which knows a few Python expressions and often writes them wrongly: it learns within " +
+      "minutes, but only the generated problems",
     settings: {
       model: "effect-rl/tiny-code",
       form: "single",

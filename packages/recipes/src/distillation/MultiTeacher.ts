@@ -32,12 +32,12 @@ const settings = Schema.Struct({
   loraRank: Setting.withDefault(RunOptions.LoraSettings.fields.rank, 128),
   groupsPerBatch: Setting.withHelp(Setting.withDefault(groupsPerBatch, 512), "Problems of each kind in each iteration"),
   groupSize: Setting.withHelp(Setting.withDefault(groupSize, 4), "Answers to each problem"),
-  /** hub, the problems of DeepMath and the chats of Tulu 3; made-up, sums and lists of words. Default: hub. */
+  /** hub: problems of DeepMath and chats of Tulu 3; made-up: sums and lists of words. Default: hub. */
   prompts: Setting.choice({
     choices: ["hub", "made-up"],
     default: "hub",
     identity: true,
-    help: "hub, the problems of DeepMath and the chats of Tulu 3; made-up, sums and lists of words"
+    help: "hub: problems of DeepMath and chats of Tulu 3; made-up: sums and lists of words"
   }),
   /** Model or checkpoint that teaches problems or sums; its tokenizer must be the student's. Default: Qwen/Qwen3.6-27B. */
   mathTeacher: Setting.checkpoint({
@@ -124,8 +124,7 @@ const madeUp = (model: ChatModel.ChatModel, settings: Settings) => {
 /** @see tinker-cookbook `recipes/distillation/on_policy_multi_teacher.py` */
 export const multiTeacher = Recipe.make({
   name: "multi-teacher",
-  description:
-    "Learns from one teacher's log-probabilities of its answers to problems, and from another's of those to chats",
+  description: "Learns from two teachers' log-probabilities of its own answers: one teaches problems, the other chats",
   sample: { prompts: "made-up" },
   onEngine: {
     says:
@@ -171,7 +170,7 @@ type Stage = Pipeline.Stage<
  */
 export const distillMulti = Pipeline.make({
   name: "distill-multi",
-  description: "Three stages: trains a teacher of sums and a teacher of lists, then a student whose answers they score",
+  description: "Three stages: trains a teacher for sums and one for lists, then a student whose answers both score",
   settings: Schema.Struct({
     /** Base model, of the teachers and of the student. Default: effect-rl/tiny-tasks. */
     model: Setting.text({ default: "effect-rl/tiny-tasks", help: "Base model, of the teachers and of the student" }),

@@ -42,19 +42,18 @@ const settings = Schema.Struct({
     evalEvery: 5
   }),
   /**
-   * Folder with a prompt in prompt.txt, where {text} stands for the query, and a query in each line of queries.txt; or lists, which are
-   * made up.
+   * Folder with prompt.txt, in which {text} stands for the query, and queries.txt with one query per line; or lists, for generated ones.
    */
   data: Setting.text({
     default: TeacherAnswers.listsName,
     unit: "folder",
     help:
-      "Folder with a prompt in prompt.txt, where {text} stands for the query, and a query in each line of queries.txt; or lists, which are made up"
+      "Folder with prompt.txt, in which {text} stands for the query, and queries.txt with one query per line; or lists, for generated ones"
   }),
-  /** Model or checkpoint that answers with the prompt (the model itself, before it is trained, unless given). */
+  /** Model or checkpoint that answers with the prompt (the base model unless given). */
   teacher: Setting.checkpoint({
     weights: "sampler",
-    help: "Model or checkpoint that answers with the prompt (the model itself, before it is trained, unless given)"
+    help: "Model or checkpoint that answers with the prompt (the base model unless given)"
   }),
   /** Temperature of the teacher's answers. Default: 0.15. */
   teacherTemperature: Setting.number({
@@ -63,18 +62,18 @@ const settings = Schema.Struct({
     identity: true,
     help: "Temperature of the teacher's answers"
   }),
-  /** Regular expression whose first group is the answer to learn; what the teacher says otherwise is left out. Default: ([^]*) pattern. */
+  /** Regular expression whose first group is the answer to learn; answers that do not match are left out. Default: ([^]*) pattern. */
   pattern: Setting.text({
     default: "([^]*)",
     unit: "pattern",
     identity: true,
-    help: "Regular expression whose first group is the answer to learn; what the teacher says otherwise is left out"
+    help: "Regular expression whose first group is the answer to learn; answers that do not match are left out"
   }),
-  /** File that keeps the teacher's answers; required if the backend would not repeat them for a resumed run. */
+  /** File that stores the teacher's answers; required if the backend cannot repeat them for a resumed run. */
   answers: Setting.text({
     default: "",
     unit: "file",
-    help: "File that keeps the teacher's answers; required if the backend would not repeat them for a resumed run"
+    help: "File that stores the teacher's answers; required if the backend cannot repeat them for a resumed run"
   })
 })
 
@@ -94,7 +93,7 @@ const answersOf = Effect.fnUntraced(function*(
 ) {
   const { answers, maxTokens, teacher = model.name, teacherTemperature: temperature } = settings
   if (answers === "" && !Capabilities.promise(model.capabilities.seeds, "request")) {
-    const expected = "a file, because the backend would not repeat the teacher's answers for a resumed run"
+    const expected = "a file, because the backend cannot repeat the teacher's answers for a resumed run"
     return yield* new InvalidOption.InvalidOption({ field: "answers", found: "none", expected })
   }
   const pattern = yield* patternOf(settings)
@@ -115,10 +114,10 @@ const group = (model: ChatModel.ChatModel) => ({ answer, isRight, query }: Teach
 /** @see tinker-cookbook `recipes/prompt_distillation` */
 export const promptDistillation = Recipe.make({
   name: "prompt_distillation",
-  description: "Imitates, without a prompt, what a teacher answers with it; evaluated on held-out lists of words",
+  description: "Learns to answer without a prompt as a teacher answers with it; evaluated on held-out lists of words",
   onEngine: {
     says:
-      "effect-rl/tiny-tasks often answers in another form than the prompt asks for, and so does its student; the pipeline " +
+      "effect-rl/tiny-tasks often answers in a form that the prompt does not ask for, and so does its student; the pipeline " +
       "distill-prompt trains a teacher first",
     settings: {
       model: "effect-rl/tiny-tasks",
@@ -147,7 +146,7 @@ export const promptDistillation = Recipe.make({
       }),
       run: { ...options.run, evaluators }
     })
-    // A plan knows the queries, but not how long their answers are.
+    // When a run is planned, the queries are known, but not the length of their answers.
     const planned = imitating(
       queries.train.map((query) => ({ messages: [Message.user(query), Message.assistant("")] }))
     )
@@ -183,7 +182,7 @@ export const promptDistillation = Recipe.make({
 
 type Stage = Pipeline.Stage<SupervisedSums.Error | RowError.RowError | PlatformError, FileSystem.FileSystem | Path.Path>
 
-/** A teacher learns to write lists in the form that it is asked for, then a student learns one form that it is never asked for. */
+/** A teacher learns to write lists in the requested format, then a student learns to use one format without being asked. */
 export const distillPrompt = Pipeline.make({
   name: "distill-prompt",
   description:

@@ -1,4 +1,4 @@
-/** Queries that a teacher answers with a prompt, so that a student learns to answer them without it. */
+/** Queries that a teacher answers with a prompt, so a student can learn to answer them without it. */
 import { InvalidOption, Message, MessagePolicy } from "@effect-rl/core"
 import type { SamplingClient } from "@effect-rl/core/backend"
 import { AtomicFile, FileFailure, Jsonl, RowError } from "@effect-rl/files"
@@ -17,13 +17,13 @@ export interface Known {
 }
 
 export interface Queries {
-  /** What the teacher is told, with `{text}` in place of the query. */
+  /** The teacher's prompt, in which `{text}` stands for the query. */
   readonly prompt: string
   readonly train: ReadonlyArray<string>
   readonly test: ReadonlyArray<Known>
 }
 
-/** Name of the made-up queries, given in place of a folder. */
+/** Name of the generated queries, given instead of a folder. */
 export const listsName = "lists"
 
 const place = "{text}"
@@ -34,7 +34,7 @@ const known = (words: ReadonlyArray<string>): Known => ({
   isRight: Format.isRight({ ...Format.json, words })
 })
 
-/** Words, which the teacher is told to write as JSON and the student is told nothing about. */
+/** Lists of words. The teacher's prompt asks for JSON; the student gets only the words. */
 const lists: Queries = {
   prompt: `Write ${place} as ${Format.json.name}.`,
   train: Format.triples.filter((words) => !Format.isHeldOut(words)).map((words) => known(words).query),
@@ -73,11 +73,11 @@ export const load = Effect.fn("TeacherAnswers.load")(function*(from: string) {
 })
 
 export interface Options extends Omit<MessagePolicy.SamplingOptions, "seed" | "stop"> {
-  /** The answer to learn is its first group in what the teacher says. A query without a match is left out. */
+  /** The first group of a match in the teacher's response is the answer to learn. A query without a match is left out. */
   readonly pattern: RegExp
 }
 
-/** A conversation as a line of a file. */
+/** A conversation, stored as one line of a file. */
 const Row = Schema.Struct({
   messages: Schema.NonEmptyArray(Schema.Struct({ role: Schema.String, content: Schema.String }))
 })
@@ -111,7 +111,7 @@ export const sample = Effect.fn("TeacherAnswers.sample")(function*(
 
 const encode = Schema.encodeEffect(Schema.fromJsonString(Row))
 
-/** The conversations in a file, one to a line. If there is no file, those of `rows`, which are written to it. */
+/** The conversations in a file, one per line. If the file does not exist, the conversations of `rows`, which are then written to it. */
 export const kept = Effect.fn("TeacherAnswers.kept")(function*<E, R>(
   file: string,
   rows: Effect.Effect<ReadonlyArray<Row>, E, R>

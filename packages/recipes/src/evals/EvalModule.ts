@@ -41,7 +41,7 @@ export class NotAnEval extends Schema.TaggedError<NotAnEval>()("NotAnEval", {
   detail: Schema.String
 }) {
   override get message() {
-    return `${this.file} is no eval: ${this.detail}`
+    return `${this.file} is not an eval: ${this.detail}`
   }
 }
 
@@ -190,11 +190,14 @@ export const load = Effect.fn("EvalModule.load")(function*(file: string, url: st
   const definitions = yield* importing(file, url)
   const [first] = definitions
   if (first === undefined) {
-    return yield* new NotAnEval({ file, detail: "it registers none with evalite or describeEval" })
+    return yield* new NotAnEval({ file, detail: "it registers no eval with evalite or describeEval" })
   }
   const unscored = definitions.find(({ scorers }) => scorers.length === 0)
   if (unscored !== undefined) {
-    return yield* new NotAnEval({ file, detail: `"${unscored.name}" has no scorers, and nothing to learn from` })
+    return yield* new NotAnEval({
+      file,
+      detail: `"${unscored.name}" has no scorers, so there is nothing to learn from`
+    })
   }
   return definitions
 })
@@ -214,7 +217,7 @@ export const rows = Effect.fnUntraced(function*(file: string, { name, rows }: De
   })
   const all = yield* Effect.mapError(
     Schema.decodeUnknownEffect(Rows)(given),
-    ({ message }) => wrong(`are no rows with an input: ${message}`)
+    ({ message }) => wrong(`are not rows with an input: ${message}`)
   )
   const only = all.filter(({ only }) => only === true)
   return only.length > 0 ? only : all

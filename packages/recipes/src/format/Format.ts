@@ -119,7 +119,7 @@ export const heldOutGroups = (model: ChatModel.ChatModel) => heldOut.map(group(m
 export const format = Recipe.make({
   name: "format",
   description:
-    `Lists of words as JSON, bullets or with semicolons, as asked; evaluated on ${heldOut.length} held-out lists`,
+    `Lists of words in the requested format (JSON, bullets or semicolons); evaluated on ${heldOut.length} held-out lists`,
   settings,
   build: (model, settings) =>
     Effect.suspend(() => {

@@ -54,7 +54,7 @@ const answerTo = (prompt: string) => {
  */
 export const ticTacToe = Recipe.make({
   name: "tic-tac-toe",
-  description: "Tic-tac-toe by self-play; evaluated against a random and a perfect opponent, 64 matches on each side",
+  description: "Tic-tac-toe by self-play; evaluated against a random and a perfect opponent, 64 matches per side",
   settings,
   build: (model, settings) =>
     Effect.suspend(() => {

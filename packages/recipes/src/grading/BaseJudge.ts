@@ -15,7 +15,7 @@ export const make = Effect.fnUntraced(
       return yield* new InvalidOption.InvalidOption({
         field: "judge",
         found: JSON.stringify(rubric),
-        expected: "no judge where no model samples"
+        expected: "no judge, because no model can sample here"
       })
     }
     const options = { model, maxTokens: longestJudgement, temperature: 0, seed: 0 }

@@ -24,7 +24,7 @@ export const Settings = Schema.Struct(BoxedProblems.fields({
  */
 export const gsm8k = Recipe.make({
   name: "gsm8k",
-  description: "Grade-school word problems, answers in a box; evaluated on the test problems",
+  description: "Grade-school word problems with boxed answers; evaluated on the test problems",
   onEngine: BoxedProblems.onEngine,
   sample: BoxedProblems.sample,
   settings: Settings,

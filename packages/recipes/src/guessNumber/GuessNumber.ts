@@ -19,14 +19,19 @@ const settings = Schema.Struct({
     maxTokens: 12,
     evalEvery: 24
   }),
-  /** Numbers are from 0 up to, and without, this one; upstream's 1024. Default: 32. */
+  /** Numbers are from 0 up to but excluding this one; the cookbook's is 1024. Default: 32. */
   range: Setting.int({
     default: 32,
     least: 10,
-    help: "Numbers are from 0 up to, and without, this one; upstream's 1024"
+    help: "Numbers are from 0 up to but excluding this one; the cookbook's is 1024"
   }),
-  /** Guesses in one game; upstream's 10. Default: 6 guesses. */
-  maxTurns: Setting.int({ default: 6, least: 1, unit: "guesses", help: "Guesses in one game; upstream's 10" })
+  /** Most guesses in one game; the cookbook's is 10. Default: 6 guesses. */
+  maxTurns: Setting.int({
+    default: 6,
+    least: 1,
+    unit: "guesses",
+    help: "Most guesses in one game; the cookbook's is 10"
+  })
 })
 
 /** Shuffles the numbers below `range` as the cookbook does: nine tenths to train on, the rest held out. */
@@ -66,7 +71,7 @@ const answerTo = (range: number) => (prompt: string) => {
 export const guessNumber = Recipe.make({
   name: "guess-number",
   description:
-    "A number below 32 in six guesses, of other sizes by --range and --max-turns; evaluated on held-out numbers",
+    "Guessing a number below 32 in six guesses (--range and --max-turns change these); evaluated on held-out numbers",
   settings,
   build: (model, settings) =>
     Effect.suspend(() => {

@@ -55,7 +55,7 @@ const answerTo = (prompt: string) => {
 
 export const lookup = Recipe.make({
   name: "lookup",
-  description: "Rooms of people, found by a search as a tool; evaluated on 256 questions about held-out people",
+  description: "Questions about people's rooms, with a search tool; evaluated on 256 questions about held-out people",
   settings,
   build: (model, settings) =>
     Effect.suspend(() => {

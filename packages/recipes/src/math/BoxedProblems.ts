@@ -44,8 +44,8 @@ export const fields = (defaults: TrainingSettings.Defaults, hub: string) => ({
     default: hub,
     unit: "folder",
     help:
-      `Folder with train.jsonl and test.jsonl, ${hub} for the hub's own files, or ${sampleName} for made-up problems, ` +
-      "which are the default where nothing is downloaded: in play, with the mock, and in the engine's short run"
+      `Folder with train.jsonl and test.jsonl, ${hub} for the hub's files, or ${sampleName} for generated problems, ` +
+      "which are the default if nothing is downloaded: in play, with the mock, and in the engine's short run"
   }),
   /** Show one worked example before each problem. Default: true. */
   fewShot: Setting.toggle({ default: true, help: "Show one worked example before each problem" })
@@ -110,7 +110,7 @@ export const sample = { data: sampleName }
 /** No tiny model can solve the problems, and SmolLM2 solves only a few. */
 export const onEngine: Recipe.OnEngine = {
   says:
-    "a short run on effect-rl/tiny-128 shows how the recipe works; its problems are beyond this model, and it will not learn. " +
+    "a short run on effect-rl/tiny-128 shows how the recipe works; the problems are too hard for this model, and it will not learn. " +
     "Name a model that can solve some of them with --model, such as smollm2",
   settings: {
     model: "effect-rl/tiny-128",
@@ -122,8 +122,8 @@ export const onEngine: Recipe.OnEngine = {
   },
   withSmolLm2: {
     says:
-      "a short run on SmolLM2 shows how the recipe works; it solves few of these problems, and rewards will hardly move. " +
-      "It learns sums: train arithmetic --model smollm2",
+      "a short run on SmolLM2 shows how the recipe works; it solves few of these problems, so rewards will hardly change. " +
+      "SmolLM2 learns sums: train arithmetic --model smollm2",
     settings: { model: "smollm2", learningRate: 3e-4 }
   }
 }

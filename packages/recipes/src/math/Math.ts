@@ -22,7 +22,7 @@ const defaults = {
  */
 export const math = Recipe.make({
   name: "math",
-  description: "Competition problems of MATH without those of MATH-500, answers in a box; evaluated on MATH-500",
+  description: "Competition problems of MATH without those of MATH-500, with boxed answers; evaluated on MATH-500",
   onEngine: BoxedProblems.onEngine,
   sample: BoxedProblems.sample,
   settings: Schema.Struct(BoxedProblems.fields(defaults, MathSource.hubName)),
@@ -36,7 +36,7 @@ export const math = Recipe.make({
  */
 export const deepMath = Recipe.make({
   name: "deepmath",
-  description: "Hard problems of DeepMath-103K without those of MATH-500, answers in a box; evaluated on MATH-500",
+  description: "Hard problems of DeepMath-103K without those of MATH-500, with boxed answers; evaluated on MATH-500",
   onEngine: BoxedProblems.onEngine,
   sample: BoxedProblems.sample,
   settings: Schema.Struct(BoxedProblems.fields(defaults, MathSets.deepMath.source.repository)),
@@ -50,7 +50,7 @@ export const deepMath = Recipe.make({
  */
 export const polaris = Recipe.make({
   name: "polaris",
-  description: "Problems of POLARIS-53K without those of MATH-500, answers in a box; evaluated on MATH-500",
+  description: "Problems of POLARIS-53K without those of MATH-500, with boxed answers; evaluated on MATH-500",
   onEngine: BoxedProblems.onEngine,
   sample: BoxedProblems.sample,
   settings: Schema.Struct(BoxedProblems.fields(defaults, MathSets.polaris.source.repository)),

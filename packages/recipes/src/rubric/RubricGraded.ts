@@ -65,11 +65,11 @@ type Group = EnvGroupBuilder.EnvGroupBuilder<
 export const rubric = Recipe.make({
   name: "rubric",
   description:
-    "Answers that a judge grades by rubrics, of sums unless a folder is given; evaluated on held-out problems",
+    "Answers graded by a judge with rubrics, to sums unless a folder is given; evaluated on held-out problems",
   sample: { data: RubricTasks.smallSumsName, judge: scripted },
   onEngine: {
     says:
-      "a short run on effect-rl/tiny-128, whose answers to sums below 100 a rule grades: it learns within two minutes",
+      "a short run on effect-rl/tiny-128, with answers to sums below 100 that a rule grades: it learns within two minutes",
     settings: {
       model: "effect-rl/tiny-128",
       iterations: 25,
@@ -98,7 +98,7 @@ export const rubric = Recipe.make({
     const options = TrainingSettings.options(model, settings)
     return yield* Recipe.task({
       answerTo: Sums.answerTo,
-      // A judge gives a score, and no answer counts as right or wrong.
+      // A judge gives a score, so answers do not count as right or wrong.
       referenceReward: 1,
       options: {
         ...options,

@@ -20,7 +20,7 @@ export interface Split {
   readonly test: ReadonlyArray<RubricTask>
 }
 
-/** Names of the made-up sums, given in place of a folder. */
+/** Names of the generated sums, given instead of a folder. */
 export const [sumsName, smallSumsName] = ["sums", "small-sums"]
 
 const sum = ([a, b]: Sums.Pair): RubricTask => ({

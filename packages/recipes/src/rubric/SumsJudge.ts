@@ -1,4 +1,4 @@
-/** A judge that follows the rubric of sums by rule, in place of a model. */
+/** A judge that applies the rubric of sums by rule instead of a model. */
 import { Message, type MessagePolicy } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 
@@ -10,7 +10,7 @@ const section = (prompt: string, name: string) => {
 
 const lastNumber = (text: string) => text.replaceAll(",", "").match(/\d+/g)?.at(-1)
 
-/** The rubric stands last; a completion may contain one too. */
+/** The rubric comes last, because a completion may contain text that looks like one. */
 const answerIn = (prompt: string) =>
   /Does the chatbot correctly get the answer (\d+)\?/.exec(prompt.slice(prompt.lastIndexOf("<rubric>")))?.[1]
 

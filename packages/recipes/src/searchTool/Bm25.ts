@@ -1,16 +1,16 @@
-/** Search by words: documents ranked by BM25. */
+/** Keyword search: documents ranked by BM25. */
 
-/** Documents with the counts that their ranking needs. */
+/** Documents with the word counts that ranking needs. */
 export interface Index {
   readonly documents: ReadonlyArray<string>
-  /** How often each word occurs in each document that has it. */
+  /** For each word, its count in each document that contains it. */
   readonly postings: ReadonlyMap<string, ReadonlyMap<number, number>>
   /** Words of each document. */
   readonly lengths: ReadonlyArray<number>
   readonly meanLength: number
 }
 
-/** BM25's k1: how much a repeated word still counts. */
+/** BM25's k1: how much repetitions of a word count. */
 const saturation = 1.2
 /** BM25's b: how much the length of a document counts against it. */
 const lengthWeight = 0.75
@@ -18,7 +18,7 @@ const lengthWeight = 0.75
 const wordsOf = (text: string) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
 
 /**
- * The index of some documents.
+ * Builds the index of documents.
  *
  * @example
  * const index = Bm25.make(["The lighthouse of Cape Marlin was built in 1871.", "The harbour of Cape Marlin has 34 berths."])

@@ -25,14 +25,14 @@ export interface SearchCorpus {
   readonly test: ReadonlyArray<Question>
 }
 
-/** Name of the gazetteer, given in place of a folder. */
+/** Name of the gazetteer, given instead of a folder. */
 export const gazetteerName = "gazetteer"
 
 const surnames = ["Abbot", "Barlow", "Carver", "Dalton", "Ellery", "Fowler", "Garner", "Holden"]
 
 const number = (least: number, count: number) => (random: number) => String(least + random % count)
 
-/** Kinds of places, what is known about those of a kind, and how its value is drawn. */
+/** Kinds of places, the topics known about each kind, and how each topic's value is drawn. */
 const kinds: ReadonlyArray<readonly [kind: string, topic: string, value: (random: number) => string]> = [
   ["Port", "mayor", (random) => surnames[random % surnames.length] ?? ""],
   ["Mount", "height", number(1000, 9000)],
@@ -65,7 +65,7 @@ const names = [
   "Willow"
 ]
 
-/** What a document says about a place, and the question that it answers. */
+/** A statement about a place, and the question that it answers. */
 interface Fact extends Question {
   readonly place: string
   readonly document: string
@@ -84,13 +84,13 @@ const facts: ReadonlyArray<Fact> = kinds.flatMap(([kind, topic, value]) =>
   })
 )
 
-/** One of eight places is held out: its document is found, but nothing is asked about it in training. */
+/** Whether a place is held out. About one in eight is: searches find its document, but training asks no question about it. */
 export const isHeldOut = (place: string) => Seed.derive(0, "SearchCorpus", place) % 8 === 0
 
 const questionsAbout = (facts: ReadonlyArray<Fact>) =>
   facts.map(({ answers, question }): Question => ({ question, answers }))
 
-/** A sentence about each of 120 places, whose names share their words with those of others. */
+/** A document about each of 120 places. Each word of a name also occurs in other places' names. */
 export const gazetteer: SearchCorpus = {
   documents: facts.map(({ document }) => document),
   train: questionsAbout(facts.filter(({ place }) => !isHeldOut(place))),

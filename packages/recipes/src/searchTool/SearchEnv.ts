@@ -1,4 +1,4 @@
-/** A question whose answer is found in documents, with a search as a tool. */
+/** An environment with a question whose answer the model finds in documents with a search tool. */
 import { type ChatModel, EnvMetric, FunctionTool, Message, Score, ToolEnv } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -15,7 +15,7 @@ export interface Options extends Question {
   readonly model: Pick<ChatModel.ChatModel, "renderer">
   readonly index: Bm25.Index
   readonly form: Form
-  /** Turns, each of which may search. */
+  /** Most turns; each turn may search. */
   readonly maxTurns: number
   /** The most documents that a search returns. */
   readonly results: number
@@ -50,7 +50,7 @@ const searchIn = (index: Bm25.Index, results: number) =>
   })
 
 /**
- * Every turn may search, and a turn that does not search ends the episode. The reward is 1 if the answer equals a correct one after both are
+ * An environment in which every turn may search, and a turn without a search ends the episode. The reward is 1 if the answer equals a correct one after both are
  * normalized, else 0, minus the coefficient if the answer is not in its form.
  *
  * @example

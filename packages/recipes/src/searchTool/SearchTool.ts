@@ -35,20 +35,20 @@ const settings = Schema.Struct({
     help:
       `Folder with corpus.jsonl and the questions train and test, or ${SearchCorpus.gazetteerName} for made-up places`
   }),
-  /** Where the answer is expected: marked by Answer: at the end, or alone as the whole last message. Default: marked. */
+  /** Where the answer is expected: marked with Answer: at the end, or alone as the whole last message. Default: marked. */
   form: Setting.choice({
     choices: SearchEnv.forms,
     default: "marked",
     identity: true,
-    help: "Where the answer is expected: marked by Answer: at the end, or alone as the whole last message"
+    help: "Where the answer is expected: marked with Answer: at the end, or alone as the whole last message"
   }),
-  /** Turns of an episode, each of which may search. Default: 5 turns. */
+  /** Most turns of an episode; each turn may search. Default: 5 turns. */
   maxTurns: Setting.int({
     default: 5,
     least: 1,
     unit: "turns",
     identity: true,
-    help: "Turns of an episode, each of which may search"
+    help: "Most turns of an episode; each turn may search"
   }),
   /** The most documents that a search returns. Default: 3 documents. */
   results: Setting.int({
@@ -85,11 +85,11 @@ const answerTo = (questions: ReadonlyArray<SearchCorpus.Question>, form: SearchE
 export const searchTool = Recipe.make({
   name: "search_tool",
   description:
-    "Questions answered by searching documents, ranked by BM25; evaluated on questions about held-out places",
+    "Questions to answer by searching documents (ranked by BM25); evaluated on questions about held-out places",
   onEngine: {
     says:
-      "a short run on effect-rl/tiny-tools, which finds one document at a time and answers without the line Answer: it learns " +
-      "within minutes to search and to say what it found",
+      "a short run on effect-rl/tiny-tools, which gets one document per search and answers without a line \"Answer:\": it learns " +
+      "within minutes to search and to answer with what it found",
     settings: {
       model: "effect-rl/tiny-tools",
       form: "alone",

@@ -8,7 +8,7 @@ const Variables = Schema.Record(Schema.String, Schema.String)
 /** A size in the older notation, such as `4G`. */
 const Size = Schema.String.check(Schema.isPattern(/^\d+(\.\d+)?[MG]i?B?$/))
 
-/** An MCP server whose tools the agent gets. */
+/** An MCP server whose tools the agent can call. */
 const McpServer = Schema.Struct({
   name: Schema.String,
   transport: Schema.optionalKey(Schema.String),

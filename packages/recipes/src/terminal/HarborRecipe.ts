@@ -51,7 +51,7 @@ const unsupported = (provider: string, capability: string, detail: string) =>
 const needsShell = Effect.gen(function*() {
   const { capabilities, provider } = yield* Sandbox.Sandbox
   if (capabilities.runtimes.includes("shell") && capabilities.folders === true) return
-  const detail = "tasks in a terminal need a shell and folders at absolute paths, as bubblewrap has them"
+  const detail = "terminal tasks need a shell and folders at absolute paths, such as bubblewrap offers"
   return yield* unsupported(provider, "runtime", detail)
 })
 
@@ -60,7 +60,7 @@ const needsServers = Effect.fnUntraced(function*(tasks: ReadonlyArray<ShellTask>
   const { capabilities, provider } = yield* Sandbox.Sandbox
   const task = tasks.find(({ servers = [] }) => servers.length > 0)
   if (task === undefined || capabilities.start === true) return
-  const detail = `the task ${task.id} has MCP servers, which need processes that go on, as bubblewrap has them`
+  const detail = `the task ${task.id} has MCP servers, which need long-running processes, such as bubblewrap offers`
   return yield* unsupported(provider, "start", detail)
 })
 
@@ -74,7 +74,7 @@ const split = Effect.fnUntraced(function*(tasks: ReadonlyArray<ShellTask>, heldO
   return yield* new InvalidOption.InvalidOption({
     field: "heldOut",
     found: String(heldOut),
-    expected: `fewer than the ${tasks.length} tasks, so that one is left to train on`
+    expected: `fewer than the ${tasks.length} tasks, so at least one is left to train on`
   })
 })
 

@@ -96,13 +96,13 @@ function* lacking(config: HarborConfig.HarborConfig, environment: SandboxFiles.S
   if (os !== "linux") yield `is for ${os}, expected linux`
   for (const { command, name, transport = defaultTransport } of mcp_servers) {
     if (transport !== "stdio") yield `has the MCP server ${name} over ${transport}, expected stdio: there is no network`
-    if (command === undefined) yield `has the MCP server ${name} without a command, expected the program that it is`
+    if (command === undefined) yield `has the MCP server ${name} without a command, expected the command that starts it`
   }
   if (environment.some(({ path }) => /^(docker-)?compose\.ya?ml$/.test(path))) {
     yield "has several containers, expected at most a Dockerfile"
   }
   for (const [name, value] of Object.entries({ ...env, ...verifier?.env })) {
-    if (value.includes("${")) yield `has ${name} from the environment of this machine, expected a constant`
+    if (value.includes("${")) yield `takes ${name} from this machine's environment, expected a constant`
   }
 }
 
@@ -122,13 +122,14 @@ const notHere = (folder: string, image: string) =>
   new ImageMissing({
     folder,
     image,
-    detail: "this machine runs none. Name it in images where the programs of this machine will do instead"
+    detail:
+      "this machine cannot run images. List it in images if this machine's own programs are an acceptable replacement"
   })
 
 const dockerfileOf = (folder: string, text: string, images: ReadonlyArray<string>) =>
   Result.match(Dockerfile.parse(text), {
     onFailure: ({ image, instruction }) => {
-      const detail = `only Docker carries out "${instruction.slice(0, 80)}"`
+      const detail = `only Docker can execute "${instruction.slice(0, 80)}"`
       return Effect.fail(new ImageMissing({ folder, image: image || "of its Dockerfile", detail }))
     },
     onSuccess: (file) => images.includes(file.image) ? Effect.succeed(file) : Effect.fail(notHere(folder, file.image))
@@ -201,7 +202,7 @@ const readTask = Effect.fnUntraced(
       const { workdir } = environment
       return yield* invalid(
         folder,
-        `works in ${workdir}, expected a folder apart from those of the system, such as /app`
+        `works in ${workdir}, expected a folder outside the system's folders, such as /app`
       )
     }
     const tests = yield* filesIn(folder, "tests")

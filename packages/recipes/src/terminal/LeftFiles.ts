@@ -16,7 +16,7 @@ export interface LeftFiles {
 /** The agent left more files than can be copied to another sandbox, or files that cannot be listed. This counts as the agent's fault. */
 export class LeftTooMuch extends Schema.TaggedError<LeftTooMuch>()("LeftTooMuch", { detail: Schema.String }) {
   override get message() {
-    return `the files cannot be taken over: ${this.detail}`
+    return `the files cannot be copied: ${this.detail}`
   }
 }
 

@@ -1,4 +1,4 @@
-/** The other player of twenty questions, who thinks of a thing and answers questions about it. */
+/** The other player of twenty questions, which chooses a thing and answers questions about it. */
 import { Message, type MessagePolicy } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Things from "./Things.ts"

@@ -73,7 +73,7 @@ export const answer = (thing: string, said: string): string => {
 const answered = ({ question }: Trait, conversation: string) =>
   conversation.split(question)[1]?.match(/\b(?:Yes|No)\b/)?.[0]
 
-/** The things that the answers in a conversation leave open. */
+/** The things that the answers in a conversation do not rule out. */
 export const leftOpen = (conversation: string): ReadonlyArray<string> => {
   const wrong = new Set(Array.from(conversation.matchAll(/Guess: (\w+)[^?:]*?\bNo\b/g), ([, guess]) => guess))
   const known = traits.flatMap((trait) => {
@@ -85,7 +85,7 @@ export const leftOpen = (conversation: string): ReadonlyArray<string> => {
   )
 }
 
-/** What a good player says next: the guess if one thing is left open, otherwise the question that divides those left open most evenly. */
+/** A good player's next message: a guess if one thing is left, otherwise the question that splits the remaining things most evenly. */
 export const next = (conversation: string): string => {
   const open = leftOpen(conversation)
   if (open.length <= 1) return `Guess: ${open[0] ?? "nothing"}`

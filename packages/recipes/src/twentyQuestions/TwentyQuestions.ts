@@ -40,13 +40,13 @@ const settings = Schema.Struct({
     identity: true,
     help: `Model that answers the questions about common nouns; ${scripted}, the answers are written for a few things`
   }),
-  /** Questions and guesses of one game. Default: 20 turns. */
+  /** Most questions and guesses in one game. Default: 20 turns. */
   maxTurns: Setting.int({
     default: 20,
     least: 1,
     unit: "turns",
     identity: true,
-    help: "Questions and guesses of one game"
+    help: "Most questions and guesses in one game"
   }),
   /** Games about each held-out word. Default: 32 games. */
   testGroupSize: Setting.int({ default: 32, least: 1, unit: "games", help: "Games about each held-out word" })
@@ -75,7 +75,7 @@ export const split = (words: ReadonlyArray<string>) => {
   return { trained: shuffled.slice(0, words.length - heldOut), heldOut: shuffled.slice(words.length - heldOut) }
 }
 
-/** The words of a batch, which goes on where the one before it ended. */
+/** The words of a batch. Each batch continues where the previous one ended. */
 const wordsOf = (words: ReadonlyArray<string>, batch: number, count: number) =>
   Array.from({ length: count }, (_, at) => words[(batch * count + at) % words.length] ?? "")
 
@@ -99,7 +99,7 @@ export const group = (
 export const twentyQuestions = Recipe.make({
   name: "twenty_questions",
   description:
-    "A word found by yes-or-no questions that another model, or a script, answers; evaluated on held-out words",
+    "Finding a word by yes-or-no questions, which another model or a script answers; evaluated on held-out words",
   sample: { answerer: scripted, testGroupSize: 1 },
   onEngine: {
     says:

@@ -8,7 +8,7 @@ export interface Options<E> {
   readonly model: Pick<ChatModel.ChatModel, "renderer">
   readonly thing: string
   readonly answerer: Answerer<E>
-  /** Questions and guesses of one game. */
+  /** Most questions and guesses in one game. */
   readonly maxTurns: number
   /** Prefix of the keys of requests to the answerer: the attempt's key. */
   readonly key: string

@@ -78,17 +78,23 @@ describe("a model named by --frozen", () => {
       const incomplete = yield* Effect.flip(build({ frozen: ["summariser="] }))
       assert.include(String(incomplete), "frozen is \"summariser=\", expected a name, or a name and its checkpoint")
       const own = yield* Effect.flip(build({ frozen: [`${Script.defaultModel}=scripted://x`] }))
-      assert.include(String(own), `frozen is "${Script.defaultModel}", expected names of other models`)
+      assert.include(
+        String(own),
+        `frozen is "${Script.defaultModel}", expected names other than those of the trained model`
+      )
     }).pipe(Effect.provide(backend)))
 
   it.effect("is refused if it is the trained model or there is no backend", () =>
     Effect.gen(function*() {
       const own = yield* Effect.flip(build({ frozen: [Script.defaultModel] }))
-      assert.include(String(own), `frozen is "${Script.defaultModel}", expected names of other models`)
+      assert.include(
+        String(own),
+        `frozen is "${Script.defaultModel}", expected names other than those of the trained model`
+      )
       const named = yield* Effect.flip(build({ names: ["gpt-4o"], frozen: ["gpt-4o"] }))
-      assert.include(String(named), "frozen is \"gpt-4o\", expected names of other models")
+      assert.include(String(named), "frozen is \"gpt-4o\", expected names other than those of the trained model")
       const alone = yield* Effect.flip(build({ frozen: ["summariser"] }))
-      assert.include(String(alone), "expected none where no model samples")
+      assert.include(String(alone), "expected no names, because no model can sample here")
     }))
 
   const trained = Effect.fnUntraced(function*(settings: object) {

@@ -188,7 +188,7 @@ describe.skipIf(!HostPython.isThere)("the code grader", () => {
       const refused = (tests: CodeTask.Tests) =>
         Effect.map(Effect.flip(judge(tests, "def f(x):\n    return x")), ({ message }) => message)
       assert.strictEqual(yield* refused({ _tag: "Stdin", cases: [] }), "the tests cannot be run: there are none")
-      assert.include(yield* refused(asserts("assert f(lambda: 1)")), "they pass f values that are no data")
+      assert.include(yield* refused(asserts("assert f(lambda: 1)")), "they pass f values that cannot be sent as data")
       const noJson: CodeTask.Tests = { _tag: "Function", functionName: "f", cases: [{ input: "{", output: "1" }] }
       assert.include(yield* refused(noJson), "the input { is not JSON")
     }))

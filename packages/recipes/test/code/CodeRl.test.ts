@@ -103,7 +103,7 @@ layer(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, noHub, sandbox))("the
   it.effect("refuses a judge if no model can sample", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(build({ problems: "programs", judge: "Is it short?" }))
-      assert.include(String(error), "no judge where no model samples")
+      assert.include(String(error), "no judge, because no model can sample here")
     }))
 
   it.effect("fails before sampling if the sandbox does not run Python", () =>

@@ -117,7 +117,7 @@ layer(Layer.merge(NodeServices.layer, teacher))("the recipe prompt_distillation"
       const { run } = yield* built({}, "none")
       const { message } = yield* Effect.flip(Stream.runDrain(run)).pipe(Effect.provide(RunStore.RunStore.layerMemory))
       assert.include(message, "answers")
-      assert.include(message, "would not repeat the teacher's answers")
+      assert.include(message, "cannot repeat the teacher's answers")
     }))
 
   it.effect("refuses a pattern that is no regular expression", () =>

@@ -43,7 +43,10 @@ layer(Layer.merge(NodeServices.layer, sandbox))("a recipe of tasks in Harbor's f
   it.effect("refuses to hold out every task", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(build({ heldOut: 3 }))
-      assert.include(String(error), "heldOut is 3, expected fewer than the 3 tasks, so that one is left to train on")
+      assert.include(
+        String(error),
+        "heldOut is 3, expected fewer than the 3 tasks, so at least one is left to train on"
+      )
     }))
 
   it.effect("names the Docker image that a task needs", () =>
@@ -58,7 +61,7 @@ layer(Layer.merge(NodeServices.layer, sandbox))("a recipe of tasks in Harbor's f
       const error = yield* Effect.flip(build({ tasks: served }))
       assert.include(
         String(error),
-        "start is not supported: the task take-tickets has MCP servers, which need processes that go on"
+        "start is not supported: the task take-tickets has MCP servers, which need long-running processes"
       )
     }))
 
@@ -67,6 +70,6 @@ layer(Layer.merge(NodeServices.layer, sandbox))("a recipe of tasks in Harbor's f
       const place = yield* Sandbox.Sandbox
       const python = { ...place, capabilities: { ...place.capabilities, runtimes: ["python" as const] } }
       const error = yield* Effect.flip(Effect.provideService(build(), Sandbox.Sandbox, python))
-      assert.include(String(error), "tasks in a terminal need a shell and folders at absolute paths")
+      assert.include(String(error), "terminal tasks need a shell and folders at absolute paths")
     }))
 })

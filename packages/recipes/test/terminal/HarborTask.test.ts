@@ -97,29 +97,29 @@ COPY ./code ./`,
     {
       what: "an image that is not named",
       files: { "environment/Dockerfile": "FROM python:3.13-slim\nWORKDIR /app" },
-      message: "ImageMissing: needs the Docker image python:3.13-slim: this machine runs none."
+      message: "ImageMissing: needs the Docker image python:3.13-slim: this machine cannot run images."
     },
     {
       what: "a prebuilt image that is not named",
       files: { "task.toml": "[environment]\ndocker_image = \"org/image:1\"" },
-      message: "ImageMissing: needs the Docker image org/image:1: this machine runs none."
+      message: "ImageMissing: needs the Docker image org/image:1: this machine cannot run images."
     },
     {
       what: "a verifier's image that is not named",
       files: { "task.toml": "[verifier.environment]\ndocker_image = \"org/tests:1\"" },
-      message: "ImageMissing: needs the Docker image org/tests:1: this machine runs none."
+      message: "ImageMissing: needs the Docker image org/tests:1: this machine cannot run images."
     },
     {
       what: "a Dockerfile that runs commands",
       files: { "environment/Dockerfile": "FROM debian:12-slim\nRUN apt-get update && \\\n  apt-get install -y git" },
       message:
-        "ImageMissing: needs the Docker image debian:12-slim: only Docker carries out \"RUN apt-get update &&    apt-get install -y git\""
+        "ImageMissing: needs the Docker image debian:12-slim: only Docker can execute \"RUN apt-get update &&    apt-get install -y git\""
     },
     {
       what: "a Dockerfile of several stages",
       files: { "environment/Dockerfile": "FROM debian:12-slim AS base\nFROM base" },
       message:
-        "ImageMissing: needs the Docker image of its Dockerfile: only Docker carries out \"FROM debian:12-slim AS base\""
+        "ImageMissing: needs the Docker image of its Dockerfile: only Docker can execute \"FROM debian:12-slim AS base\""
     },
     {
       what: "a copy out of the working folder",
@@ -134,7 +134,7 @@ COPY ./code ./`,
     {
       what: "a working folder of the system",
       files: { "task.toml": "[environment]\nworkdir = \"/usr/src\"" },
-      message: "HarborTaskError: works in /usr/src, expected a folder apart from those of the system, such as /app"
+      message: "HarborTaskError: works in /usr/src, expected a folder outside the system's folders, such as /app"
     },
     {
       what: "steps",
@@ -149,7 +149,7 @@ COPY ./code ./`,
     {
       what: "an MCP server without a command",
       files: { "task.toml": "[[environment.mcp_servers]]\nname = \"files\"\ntransport = \"stdio\"" },
-      message: "HarborTaskError: has the MCP server files without a command, expected the program that it is"
+      message: "HarborTaskError: has the MCP server files without a command, expected the command that starts it"
     },
     {
       what: "several containers",
@@ -159,7 +159,7 @@ COPY ./code ./`,
     {
       what: "variables of the machine",
       files: { "task.toml": "[verifier]\nenv = { KEY = \"${API_KEY}\" }" },
-      message: "HarborTaskError: has KEY from the environment of this machine, expected a constant"
+      message: "HarborTaskError: takes KEY from this machine's environment, expected a constant"
     },
     { what: "invalid TOML", files: { "task.toml": "[environment" }, message: "HarborTaskError: task.toml: " },
     {

@@ -178,6 +178,6 @@ describe("the recipe twenty_questions", () => {
     Effect.gen(function*() {
       const { message } = yield* Effect.flip(built({ answerer: "Qwen/Qwen3.5-9B" }))
       assert.include(message, "answerer")
-      assert.include(message, "scripted where no model samples")
+      assert.include(message, "scripted, because no model can sample here")
     }))
 })

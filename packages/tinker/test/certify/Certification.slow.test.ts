@@ -36,7 +36,7 @@ describe("a certificate", () => {
         assert.lengthOf(certificate.results, checks.length)
         assert.isTrue(Certificate.isGood(certificate))
         const seeds = certificate.results.filter(({ theme }) => theme === "seeds").map(({ detail }) => detail)
-        assert.match(seeds.join(), /a seed is that of its sample/)
+        assert.match(seeds.join(), /a seed belongs to a sample/)
         const badge = Badge.svg(certificate)
         const passed = checks.length - told.length
         assert.include(badge, `>${passed} of ${passed} checks<`)

@@ -29,7 +29,7 @@ const stopsOf = Effect.fnUntraced(function*(stop: Sampling.Stop | undefined, { r
   if (stop === undefined) return { stopTokens: ready.endsOfSequence, stopTexts: [] }
   const stopTexts = stop.filter((value) => typeof value === "string")
   if (stopTexts.length > 0 && !ready.hasTokenizer) {
-    const detail = "the model came without a tokenizer; stop at token ids instead"
+    const detail = "the model has no tokenizer; stop at token ids instead"
     return yield* new TinkerError.Unsupported({ capability: "string stops", detail })
   }
   return stopTexts.length > 0

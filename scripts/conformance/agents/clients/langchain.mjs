@@ -23,7 +23,7 @@ await answer({
     said(await createReactAgent({ llm: openAi(), tools: own }).invoke({ messages: question })),
   "ChatOpenAI: LangGraph, streamed": async () => {
     let last
-    // The mode "messages" has the model stream. With `streaming: true` it would count tokens with a file from tiktoken.pages.dev.
+    // The mode "messages" makes the model stream. `streaming: true` would download a file from tiktoken.pages.dev to count tokens.
     const options = { streamMode: ["messages", "values"] }
     const stream = await createReactAgent({ llm: openAi(), tools: own }).stream(
       { messages: [["user", prompt]] },

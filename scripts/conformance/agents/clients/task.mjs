@@ -32,7 +32,7 @@ export const tools = [
 
 export const run = (name, input) => tools.find((tool) => tool.name === name).call(input)
 
-/** Carries out the feature that is asked for, and prints what it gave; without one, prints their names. */
+/** Runs the requested feature and prints its result; without a feature, prints the names of all. */
 export const answer = async (features) => {
   const name = process.env.FEATURE
   const given = name === undefined ? Object.keys(features) : await features[name]()
