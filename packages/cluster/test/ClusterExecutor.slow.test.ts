@@ -20,7 +20,7 @@ const rowsOf = (database: string) => {
 const executor = (machines: LocalCluster.Options) => Layer.provide(ClusterExecutor.layer, LocalCluster.client(machines))
 
 describe("a cluster of three processes", { concurrent: false }, () => {
-  it.live(`gives back every group exactly once, ${kills} times killed`, () =>
+  it.live(`returns every group exactly once, ${kills} times killed`, () =>
     Effect.gen(function*() {
       const machines = yield* Machines.make(seed)
       const { lines, value: results } = yield* Walks.whileKilled(machines.kill, kills).pipe(

@@ -10,7 +10,7 @@ import * as Walks from "./Walks.ts"
 const drivers = Layer.provideMerge(Drivers.layer, Sqlite.layer(":memory:"))
 
 describe("a driver", () => {
-  it.effect("is not believed lost while it is alive, however long it runs", () =>
+  it.effect("is not considered lost while it is alive, however long it runs", () =>
     Effect.gen(function*() {
       const { enter, lost } = yield* Drivers
       yield* Effect.scoped(Effect.gen(function*() {
@@ -33,7 +33,7 @@ describe("a driver", () => {
       assert.isTrue(lines.some(({ message }) => message.includes("a heartbeat was not stored")))
     }).pipe(Effect.provide(drivers)))
 
-  it.effect("is believed lost within half a minute after it was killed", () =>
+  it.effect("is considered lost within half a minute of being killed", () =>
     Effect.gen(function*() {
       const { lost } = yield* Drivers
       const sql = yield* SqlClient.SqlClient

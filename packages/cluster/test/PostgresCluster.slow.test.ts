@@ -51,7 +51,7 @@ describe("the address of a cluster's database", () => {
 })
 
 describe.skipIf(!Postgres.isHere)("a cluster that shares a PostgreSQL database", { concurrent: false }, () => {
-  it.live(`gives back each group exactly once, ${kills} times killed`, () =>
+  it.live(`returns each group exactly once, ${kills} times killed`, () =>
     Effect.gen(function*() {
       const database = yield* Postgres.make
       const machines = yield* Machines.make(13, { runner: "PostgresRunner", database })
@@ -85,7 +85,7 @@ describe.skipIf(!Postgres.isHere)("a cluster that shares a PostgreSQL database",
     }), 300_000)
 
   it.live(
-    "drives a run with another program after the program that it is driven with has ended",
+    "lets another program drive a run after the program that drove it has ended",
     () =>
       Effect.gen(function*() {
         const database = yield* Postgres.make

@@ -36,7 +36,7 @@ const written = (content: string) => (folder: string) =>
 const read = (folder: string) => FileSystem.FileSystem.use((fs) => fs.readFileString(`${folder}/weights`))
 
 describe.skipIf(!Postgres.isHere)("a run in a database", () => {
-  it.live("is written on after the database was restarted", () =>
+  it.live("can be continued after the database restarts", () =>
     Effect.gen(function*() {
       const { restart, url } = yield* Postgres.server
       const run = randomUUID()

@@ -28,7 +28,7 @@ describe("a statement", () => {
       assert.strictEqual(attempts, 4)
     }))
 
-  it.effect("can be interrupted while it waits, even inside of an uninterruptible append", () =>
+  it.effect("can be interrupted while it waits, even inside an uninterruptible append", () =>
     Effect.gen(function*() {
       const fiber = yield* Effect.forkChild(Effect.uninterruptible(RunTables.of("sums")(failing("57P01"))))
       yield* TestClock.adjust("2 seconds")

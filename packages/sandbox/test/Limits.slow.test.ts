@@ -122,7 +122,7 @@ for _ in range(3): os.wait()`
     ["folders that it may not enter", "os.makedirs('a/b'); open('a/b/c', 'w'); os.chmod('a/b', 0); os.chmod('a', 0)"],
     ["names that are not UTF-8", "os.mkdir(b'\\xff'); open(b'\\xff/\\xfe', 'w')"],
     ["a path that is too long", "for _ in range(50): os.mkdir('deep' * 50); os.chdir('deep' * 50)"]
-  ])("leaves nothing behind of %s", ([, code]) =>
+  ])("removes everything that is left of %s", ([, code]) =>
     Effect.gen(function*() {
       const folder = yield* OwnFolder.make
       yield* Effect.provide(run("agent", `import os\n${code}`), Sandbox.Sandbox.layerBubblewrap())

@@ -13,7 +13,7 @@ layer(Layer.merge(NodeServices.layer, noHub))("the recipe multi-teacher", (it) =
     return yield* build(yield* TestModel.model)
   })
 
-  it.effect("has as many prompts of either teacher in each iteration, under different keys", () =>
+  it.effect("has equally many prompts for each teacher in each iteration, with different keys", () =>
     Effect.gen(function*() {
       const { dataset } = yield* built
       for (let index = 0; index < 4; index++) {

@@ -44,7 +44,7 @@ const folderOf = Effect.fnUntraced(function*(files: Readonly<Record<string, stri
 })
 
 layer(Layer.merge(NodeServices.layer, teacher))("the teacher's answers", (it) => {
-  it.effect("are asked with the prompt, and learned without it and in the part that the pattern finds", () =>
+  it.effect("are requested with the prompt, and learned without it, in the part that matches the pattern", () =>
     Effect.gen(function*() {
       const rows = yield* sample(["en garde", "de nada"], /Final Answer: (\w+)/)
       assert.deepStrictEqual(rows, [row("en garde", "en"), row("de nada", "de")])
@@ -62,7 +62,7 @@ layer(Layer.merge(NodeServices.layer, teacher))("the teacher's answers", (it) =>
       assert.include(message, "a pattern that matches some of the teacher's answers")
     }))
 
-  it.effect("are asked for once if a file keeps them", () =>
+  it.effect("are requested only once if a file stores them", () =>
     Effect.gen(function*() {
       const file = `${yield* folderOf({})}/answers.jsonl`
       const rows = [row("en garde", "en"), row("say \"hi\"\n", "sa")]
@@ -89,7 +89,7 @@ layer(NodeServices.layer)("TeacherAnswers.load", (it) => {
       assert.include(yield* messageOf({ "prompt.txt": prompt }), "queries.txt")
     }))
 
-  it.effect("holds out lists of words that neither teacher nor student is trained on", () =>
+  it.effect("holds out lists of words from the training of both teacher and student", () =>
     Effect.gen(function*() {
       const { test, train } = yield* TeacherAnswers.load("lists")
       assert.deepStrictEqual([train.length, test.length], [620, 100])
@@ -112,7 +112,7 @@ layer(Layer.merge(NodeServices.layer, teacher))("the recipe prompt_distillation"
       assert.deepStrictEqual(answerTo(first?.key ?? ""), Option.some(JSON.stringify(first?.key.split(", "))))
     }))
 
-  it.effect("needs a file for the answers if the backend would not repeat them", () =>
+  it.effect("needs a file for the answers if the backend cannot repeat them", () =>
     Effect.gen(function*() {
       const { run } = yield* built({}, "none")
       const { message } = yield* Effect.flip(Stream.runDrain(run)).pipe(Effect.provide(RunStore.RunStore.layerMemory))
@@ -120,7 +120,7 @@ layer(Layer.merge(NodeServices.layer, teacher))("the recipe prompt_distillation"
       assert.include(message, "cannot repeat the teacher's answers")
     }))
 
-  it.effect("refuses a pattern that is no regular expression", () =>
+  it.effect("refuses a pattern that is not a regular expression", () =>
     Effect.gen(function*() {
       const { message } = yield* Effect.flip(built({ pattern: "(" }))
       assert.include(message, "a regular expression")

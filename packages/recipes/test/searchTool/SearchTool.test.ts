@@ -21,7 +21,7 @@ describe("a search by BM25", () => {
     assert.deepStrictEqual(Bm25.search(index, "PETREL?", 3), [other])
   })
 
-  it("finds at most so many documents, the earlier one of two that are equally good", () => {
+  it("returns at most the requested number of documents, the earlier of two equally good ones", () => {
     assert.deepStrictEqual(Bm25.search(Bm25.make(["b a", "a c"]), "a", 1), ["b a"])
   })
 
@@ -92,7 +92,7 @@ describe("a question with a search", () => {
     { said: "Abbot", reward: -0.1 },
     { said: "Answer: Abbot or Answer: Barlow", reward: -0.1 },
     { said: "", reward: -0.1 }
-  ])("earns for $said, where an answer is marked, $reward", ({ reward, said }) =>
+  ])("gives reward $reward for $said, if answers are marked", ({ reward, said }) =>
     Effect.gen(function*() {
       assert.strictEqual((yield* play("marked", said)).stepReward, reward)
     }))
@@ -102,7 +102,7 @@ describe("a question with a search", () => {
     { said: "mayor abbot", reward: 1 },
     { said: "It is Abbot", reward: 0 },
     { said: call("Marlin"), reward: 0 }
-  ])("earns for $said, where an answer stands alone, $reward", ({ reward, said }) =>
+  ])("gives reward $reward for $said, if answers stand alone", ({ reward, said }) =>
     Effect.gen(function*() {
       assert.strictEqual((yield* play("alone", said)).stepReward, reward)
     }))
@@ -125,7 +125,7 @@ describe("the recipe search_tool", () => {
     return yield* build(yield* TestModel.model)
   })
 
-  it.effect("never asks in training about places that it is evaluated on", () =>
+  it.effect("never asks in training about evaluation places", () =>
     Effect.gen(function*() {
       const { dataset } = yield* build
       const heldOut = new Set(SearchCorpus.gazetteer.test.map(({ question }) => question))

@@ -67,7 +67,7 @@ describe("the scripted answers of twenty questions", () => {
 })
 
 describe("an answerer that is a model", () => {
-  it.effect("sees its word and the latest question alone", () =>
+  it.effect("sees only its word and the latest question", () =>
     Effect.gen(function*() {
       const seen: Array<MessagePolicy.Request> = []
       const answerer = Answerer.fromMessagePolicy({
@@ -90,7 +90,7 @@ describe("an answerer that is a model", () => {
 })
 
 describe("the environment of twenty questions", () => {
-  it.effect("rewards the right guess alone, and ends there", () =>
+  it.effect("rewards only the right guess, and ends there", () =>
     Effect.gen(function*() {
       const { rewards, trajectory } = yield* play([
         sampled("Can it fly?"),
@@ -109,7 +109,7 @@ describe("the environment of twenty questions", () => {
       assert.deepStrictEqual(trajectory.stopReason, Option.some("max_turns"))
     }))
 
-  it.effect("goes on after a turn that was cut, which cannot win", () =>
+  it.effect("continues after a truncated turn, which cannot win", () =>
     Effect.gen(function*() {
       const { rewards } = yield* play([cut("Guess: eagle"), sampled("Guess: eagle")])
       assert.deepStrictEqual(rewards, [0, 1])
@@ -162,7 +162,7 @@ describe("the recipe twenty_questions", () => {
     assert.deepStrictEqual([trained.length, heldOut.length], [137, 34])
   })
 
-  it.effect("goes through the words again and again, without the held-out ones", () =>
+  it.effect("repeats the training words, without the held-out ones", () =>
     Effect.gen(function*() {
       const { dataset, evaluators } = yield* built({ groupsPerBatch: 16, iterations: 11 })
       const { heldOut, trained } = TwentyQuestions.split(Things.names)

@@ -36,7 +36,7 @@ describe("numbers as text", () => {
     { text: "0*4294967296", expected: "4294967296 numbers" },
     { text: "2147483648", expected: "\"2147483648*1\"" },
     { text: "0.5", expected: "\"0.5*1\"" }
-  ])("that are no whole numbers are refused: $text", ({ expected, text }) =>
+  ])("that are not whole numbers are refused: $text", ({ expected, text }) =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Schema.decodeEffect(NumberText.Ints)(text))
       assert.include(error.message, expected)

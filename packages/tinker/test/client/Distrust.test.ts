@@ -114,7 +114,7 @@ const arrays = (count: number, sizes = 0) => {
   )
 }
 
-describe("an answer of many small parts, each of which takes more memory than it is sent in, is refused", () => {
+describe("an answer of many small parts that take more memory than their encoding is refused", () => {
   const ofSample: ReadonlyArray<readonly [title: string, bytes: () => Uint8Array, message: string]> = [
     ["600,000 sequences", () => emptyFields(600_000, 1), "it has more than 500000 fields"],
     ["4,400,000 candidates", candidates, "it has more than 4194304 candidates"]
@@ -200,7 +200,7 @@ describe("a sample is not trusted", () => {
     }))
 })
 
-describe("an answer that lacks what was asked for", () => {
+describe("an answer that lacks a requested field", () => {
   const asked: ReadonlyArray<readonly [string, Partial<Sampling.SampleRequest>]> = [
     ["topkPromptLogprobs", { topkPromptLogprobs: 2 }],
     ["topkSampleLogprobs", { topkSampleLogprobs: 2 }],

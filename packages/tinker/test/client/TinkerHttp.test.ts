@@ -121,7 +121,7 @@ describe("the client", () => {
     }))
 
   it.effect.each(["lost", "silent", { status: 503 }] as const)(
-    "gives up within half a minute where the first request of all is %j, and names the address",
+    "gives up within half a minute if the very first request is %j, and names the address",
     (fault) =>
       Effect.gen(function*() {
         const started = yield* Clock.currentTimeMillis

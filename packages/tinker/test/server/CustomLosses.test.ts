@@ -200,7 +200,7 @@ describe("a custom loss", () => {
       }))
 
     it.effect.each(costly)(
-      "is refused by what it reads and makes inside, before it does: %s",
+      "is refused before it runs, for what it would read and create: %s",
       ([, ...nodes]) =>
         Effect.gen(function*() {
           const { model_id, session_id } = yield* Api.model

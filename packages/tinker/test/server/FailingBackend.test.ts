@@ -34,7 +34,7 @@ it.effect.each([
   { reason: new TinkerError.RateLimited({ retryAfterMillis: 1000 }), status: 429 },
   { reason: new TinkerError.Rejected({ detail: "no" }), status: 400 }
 ])(
-  "a question about models is refused with $status where the backend cannot answer it",
+  "a question about models is refused with $status if the backend cannot answer it",
   ({ reason, status }) =>
     Effect.gen(function*() {
       const { body, status: given } = yield* Api.get("/get_server_capabilities")

@@ -91,7 +91,7 @@ describe("the pass thread", () => {
         }
       }))
 
-    it.effect("refuses a pass of more parts than a thread has memory for, before it makes anything of them", () =>
+    it.effect("refuses a pass with more parts than fit in a thread's memory, before it creates them", () =>
       Effect.gen(function*() {
         const thread = yield* PassThread.make
         const names = asJson(Object.fromEntries(numbers(500_001, (at) => at).map((at) => [`name${at}`, 0])))
@@ -121,7 +121,7 @@ describe("the pass thread", () => {
         for (const output of outputs) assert.deepStrictEqual(output, expected)
       }))
 
-    it.effect("takes the turn of a large pass that cannot be read", () =>
+    it.effect("gives the turn of an unreadable large pass to the next request", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const refused = yield* Api.post("/forward_backward", body(model_id, { loss_fn: 7 }))
@@ -133,7 +133,7 @@ describe("the pass thread", () => {
   })
 
   layer(Api.server())((it) => {
-    it.effect("is not asked for other bodies: a large one of another request is refused by its size", () =>
+    it.effect("is used only for passes: a large body of another request is refused by its size", () =>
       Effect.gen(function*() {
         const filler = numbers(600_000, () => 1)
         for (const path of ["/optim_step", "/create_session", "/create_custom_loss"]) {

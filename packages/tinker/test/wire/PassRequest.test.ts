@@ -96,7 +96,7 @@ describe("a training pass", () => {
       }))
   })
 
-  it.effect("has at most half a million fields, each of which takes more memory than it is sent in", () =>
+  it.effect("has at most half a million fields, because each takes more memory than its encoding", () =>
     Effect.gen(function*() {
       const repeated = (count: number, ...bytes: ReadonlyArray<number>) =>
         Uint8Array.from({ length: count * bytes.length }, (_, index) => bytes[index % bytes.length] ?? 0)

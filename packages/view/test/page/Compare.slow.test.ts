@@ -72,7 +72,7 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
         })
       }))
 
-    it.effect("reads the metrics of runs of different lengths at the last place that all have reached", () =>
+    it.effect("reads the metrics of runs of different lengths at the last position that all reached", () =>
       Effect.gen(function*() {
         const { folder, url } = yield* Served.start
         for (const [name, losses] of [["short", [3, 2]], ["long", [4, 1, 0]]] as const) {

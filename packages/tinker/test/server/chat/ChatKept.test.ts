@@ -29,7 +29,7 @@ const talk = (key: string) => send("/anthropic/api/v1/messages", key)
 const user = (content: string) => ({ messages: [{ role: "user", content }], max_tokens: 100 })
 
 describe("a server stores for each tenant", () => {
-  it.effect("responses, which the next ones continue by id", () =>
+  it.effect("responses, which later ones continue by id", () =>
     Effect.gen(function*() {
       const first = yield* respond("tml-ann")({ input: "one" })
       const second = yield* respond("tml-ann")({ input: "two", previous_response_id: first.body["id"] })
@@ -45,7 +45,7 @@ describe("a server stores for each tenant", () => {
       assert.deepStrictEqual(second.body["content"], [{ type: "text", text: "one and two" }])
     }).pipe(server))
 
-  it.effect("and shows them to no other", () =>
+  it.effect("and shows them to no other tenant", () =>
     Effect.gen(function*() {
       const response = yield* respond("tml-ann")({ input: "a secret" })
       const id = response.body["id"]

@@ -88,7 +88,7 @@ describe("a conversation that ends with the beginning of the reply", () => {
       assert.include(refusal(reasoned), "has reasoning, expected text alone")
     }).pipe(Effect.provide(server)))
 
-  it.effect("is refused if the model's replies begin with reasoning, as which the text would be read", () =>
+  it.effect("is refused if the model's replies begin with reasoning, because the text would be read as reasoning", () =>
     Effect.gen(function*() {
       const model = "Qwen/Qwen3.5-9B"
       const thinking = Api.server({ script: { ...Chat.answering(""), models: { [model]: { contextLength: 4096 } } } })

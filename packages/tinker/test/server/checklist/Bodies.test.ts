@@ -116,7 +116,7 @@ describe("the server", () => {
         assert.strictEqual((yield* sample("1000000000000000002")).body["request_id"], other.body["request_id"])
       }))
 
-    it.effect("7. sends a 400 with its length, because clients attribute one without to a proxy", () =>
+    it.effect("7. sends a 400 with its length, because clients attribute one without a length to a proxy", () =>
       Effect.gen(function*() {
         const { headers, status } = yield* Api.post("/create_sampling_session", {
           session_id: yield* Api.session,

@@ -67,12 +67,15 @@ describe("the cost of a loss is the count of numbers that its operations and gra
     assert.deepStrictEqual(found, [4 * 62 * 6, 4 * 63 * 7, 4 * 64 * 7, 4 * 1024 * 11])
   })
 
-  it.each(costs)("%s is computed where so many are allowed, and refused where one less is", (_, _each, of64, nodes) => {
-    assert.isTrue(Result.isSuccess(evaluate(64, nodes, of64)))
-    const refused = evaluate(64, nodes, of64 - 1)
-    assert.include(
-      Result.isFailure(refused) ? refused.failure.message : "accepted",
-      `the values up to here take more than ${of64 - 1} numbers to compute: use smaller tensors`
-    )
-  })
+  it.each(costs)(
+    "%s is computed at exactly its limit, and refused if the limit is lower by one",
+    (_, _each, of64, nodes) => {
+      assert.isTrue(Result.isSuccess(evaluate(64, nodes, of64)))
+      const refused = evaluate(64, nodes, of64 - 1)
+      assert.include(
+        Result.isFailure(refused) ? refused.failure.message : "accepted",
+        `the values up to here take more than ${of64 - 1} numbers to compute: use smaller tensors`
+      )
+    }
+  )
 })

@@ -356,7 +356,7 @@ describe("losses of torch.nn.functional", () => {
     assert.closeTo(Result.getOrThrow(Traced.evaluate(graph, inputs)).loss, expected, 1e-15)
   })
 
-  it.each(["mean", "sum"])("have no dimension where their reduction is %s", (reduction) => {
+  it.each(["mean", "sum"])("have no dimension if their reduction is %s", (reduction) => {
     const graph = Traced.sumOfY(
       inputs,
       call("loss", "torch.nn.functional.mse_loss", [ref("logprobs"), 0], { reduction }),

@@ -189,7 +189,7 @@ describe("the gradient at a bound", () => {
     ["clamp_min(tensor)", method("y", "clamp_min", [logprobs, bound]), [0, 0.5, 1]],
     ["clamp_max(tensor)", call("y", "torch.clamp_max", [logprobs, bound]), [1, 0.5, 0]]
   ]
-  it.each(cases)("is 0 where it is a number, and shared with a tensor: %s", (_, y, gradient) => {
+  it.each(cases)("is 0 at a number, and shared with a tensor: %s", (_, y, gradient) => {
     const graph = sumOf(y)
     assert.deepStrictEqual(Result.getOrThrow(evaluate(graph, x, zeros)).gradient, gradient)
     const data = [x, x].map((logprobs) => ({
