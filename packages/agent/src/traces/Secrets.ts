@@ -95,7 +95,7 @@ const json = (redact: Redact, given: Schema.Json): Schema.Json => {
   return fields(redact, given)
 }
 
-/** A field; its name before its value tells some secrets. */
+/** Redacts a field. Some secrets are recognised only by the name before the value. */
 const field = (redact: Redact, name: string, one: Schema.Json): readonly [string, Schema.Json] => {
   const known = redact(name)
   if (typeof one !== "string") return [known, json(redact, one)]

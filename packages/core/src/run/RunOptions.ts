@@ -153,7 +153,7 @@ export const Launched = Context.Reference<Launch | undefined>("@effect-rl/core/r
   defaultValue: () => undefined
 })
 
-/** Measures what the process used since the measurement before, for the records of iterations; by default nothing is measured. */
+/** Measures what the process used since the last measurement, for the records of iterations; by default nothing is measured. */
 export const ProcessMeter = Context.Reference<Effect.Effect<ProcessUse | undefined>>(
   "@effect-rl/core/run/RunOptions/ProcessMeter",
   { defaultValue: () => Effect.undefined }

@@ -233,7 +233,7 @@ describe("Credit.distill with a separate teacher prompt", () => {
           fills(group) ? example.mask.map(() => 0) : expected
         assigned.groups.forEach((credited, index) => {
           const rows = groups.filter(({ length }) => length > 0)[index] ?? []
-          // A group of which the teacher has read nothing gives no data.
+          // A group gives no data if the teacher has read none of it.
           if (credited.data.length === 0) {
             assert.isTrue(rows.every((row) => wanted(row).every((advantage) => advantage === 0)))
           } else assertClose([credited], rows.map(wanted), rows.map(({ example }) => example))

@@ -130,7 +130,7 @@ describe("GgufModel", () => {
         },
         "llama.attention.key_length is 4000000000, expected at most 65536"
       ],
-      [{ "llama.block_count": 1 }, "tensor blk.1.attn_norm.weight: is not a part of the llama models"],
+      [{ "llama.block_count": 1 }, "tensor blk.1.attn_norm.weight: is not part of a llama model"],
       [{ "llama.block_count": 3 }, "tensor blk.2.attn_norm.weight: is missing"],
       [{ "llama.feed_forward_length": 96 }, "has shape [64,32], expected [96,32]"],
       [{ "general.alignment": 0 }, "general.alignment is 0, expected a whole number from 1 to 65536"]

@@ -38,12 +38,12 @@ describe("checkpoints", () => {
         for (const { digest = "" } of [early, late]) {
           const resumed = tinker.createTrainingClientFromState(late.path, { digest })
           if (digest === late.digest) assert.deepStrictEqual(yield* scores(yield* resumed), yield* scores(client))
-          else assert.include((yield* Effect.flip(resumed)).message, "SHA256SUMS: is not of this checkpoint")
+          else assert.include((yield* Effect.flip(resumed)).message, "SHA256SUMS: does not belong to this checkpoint")
         }
         for (const { digest = "" } of [earlyWeights, lateWeights]) {
           const sampler = tinker.createSamplingClient({ modelPath: lateWeights.path, digest })
           if (digest === lateWeights.digest) assert.strictEqual((yield* sampler).modelPath, lateWeights.path)
-          else assert.include((yield* Effect.flip(sampler)).message, "SHA256SUMS: is not of this checkpoint")
+          else assert.include((yield* Effect.flip(sampler)).message, "SHA256SUMS: does not belong to this checkpoint")
         }
       }))
 

@@ -50,7 +50,7 @@ describe("a training client", () => {
         for (const temperature of [0, 1]) {
           const request = { prompt: TestEngine.prompt(1), params: { maxTokens: 3, seed: 1, temperature } }
           const { message } = yield* Effect.flip(sampler.sample(request))
-          assert.include(message, "sample: the weights give logits that are not finite, of which no token can be drawn")
+          assert.include(message, "sample: the weights give logits that are not finite, so no token can be drawn")
         }
       }))
 

@@ -65,7 +65,7 @@ const beside = (places: ReadonlyArray<number>, current: number | undefined, by: 
   return places[Math.min(places.length - 1, Math.max(0, at + by))]
 }
 
-/** The next iteration, or the next evaluation by the same evaluator. */
+/** The route `by` iterations away or, on an evaluation, `by` evaluations of the same evaluator away. */
 const otherIteration = ({ route, story }: Data, by: number): Route.Route | undefined => {
   if (story === undefined || route.run === undefined || route.at === "compare") return undefined
   const { evaluator } = route

@@ -275,7 +275,7 @@ const varianceOfMean = (rewards: Float64Array) =>
 
 const meanOrZero = (values: Statistics.Values) => values.length === 0 ? 0 : Statistics.mean(values)
 
-/** The target to which a group's baseline is shrunk, and the weight λ of it, computed from the rewards of the other groups. */
+/** The target toward which a group's baseline is shrunk, and its weight λ, computed from the rewards of the other groups. */
 const pull = (others: ReadonlyArray<Float64Array>) => {
   const means = others.map(Statistics.mean)
   const target = meanOrZero(means)
