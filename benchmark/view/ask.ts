@@ -172,25 +172,25 @@ try {
   )
   const right = rows.filter(([, verdict]) => verdict === "right").length
   const parts = [
-    `\`npm run bench:questions -- FOLDER\`, on the ${Kinds.kinds.length} runs that \`benchmark/view/Kinds.ts\` makes there. A question is
-right where the page shows, for every kind of run that it is asked of, what \`Key.ts\` computes from the raw records; \`Key.ts\` imports
-nothing of the repository. The page answers it partly for a kind of run where it shows some of the expected texts. Steps are clicks, keys,
-choices and typed texts from the run's page, or from the comparison; reading further down a page is none.`,
-    `**${right} of ${rows.length} right**; after the last step a right answer was there within ${
+    `\`npm run bench:questions -- FOLDER\`, on the ${Kinds.kinds.length} runs that \`benchmark/view/Kinds.ts\` makes there. An answer is
+right if, for every kind of run that the question concerns, the page shows what \`Key.ts\` computes from the raw records; \`Key.ts\` imports
+nothing from the repository. An answer is partly right for a kind of run if only some of the expected texts are shown. Steps are clicks,
+keys, choices and typed texts, starting from the page of the run or of the comparison; scrolling does not count.`,
+    `**${right} of ${rows.length} right**; right answers appeared at most ${
       Math.max(...times).toFixed(0)
-    } ms, in the median ${Report.median(times).toFixed(0)} ms.`,
+    } ms after the last step, in the median ${Report.median(times).toFixed(0)} ms.`,
     Report.table(
       ["question", "answer", "kinds right / partly / not", "steps", "`show`", "Inspect View", "Trackio", "prime-rl"],
       rows
     ),
-    `● answers, ◐ partly, ○ not. These columns were not measured here: Inspect View 0.3.285 and Trackio 0.43.0 were judged when a designer
-opened them on such runs, prime-rl's dashboard by its documentation, on 2026-11-26. A number after a mark is the steps that a browser took
-in that tool to the nearest question of [view-beside.md](view-beside.md); the others' steps are unknown.`,
-    `The runs, and what was planted in them, are in \`Kinds.ts\` and \`Asked.ts\`. Two definitions of the key follow the page's own words: a
-reward from 0.5 on is good, and stages that overlap share their time.`,
-    `When they were first asked, on 2026-11-28, 23 were right. The page was mended for 5 (no count where it is 0), 11 (no dollars by kind of
-token), 12 (a click on a token in a group lost it), 21 (no reading at equal tokens), 22 (no mean by tag) and 29 (nothing recorded); in 5, 6,
-10, 12 and 15 it was the key that was wrong. The key was first written from the records alone, and corrected after the page's code was read for 5, 6, 10 and 12.`,
+    `● answers, ◐ partly, ○ not. These columns were not measured here: a designer judged Inspect View 0.3.285 and Trackio 0.43.0 on
+such runs, and prime-rl's dashboard by its documentation, on 2026-11-26. A number after a mark is the number of steps in that tool to the
+answer of the closest question in [view-beside.md](view-beside.md); other numbers of steps are unknown.`,
+    `\`Kinds.ts\` and \`Asked.ts\` list the runs and their planted faults. Two definitions of the key are taken from the page: a
+reward of at least 0.5 is good, and overlapping stages share their time equally.`,
+    `When the questions were first asked, on 2026-11-28, 23 answers were right. The page was fixed for 5 (no count if it is 0), 11 (no dollars
+by kind of token), 12 (a click on a token in a group lost it), 21 (no reading at equal tokens), 22 (no mean by tag) and 29 (nothing
+recorded). In 5, 6, 10, 12 and 15 the key was wrong. It was first written only from the records; for 5, 6, 10 and 12 it was corrected after reading the page's code.`,
     ...(wrong.length === 0 ? [] : ["## What is wrong or missing", wrong.join("\n")])
   ]
   if (chosen.length === 0) Report.publish("questions", "Thirty questions on fourteen kinds of run", parts)

@@ -117,7 +117,7 @@ def judge(code):
 
 export const runners = {
   "exit code": {
-    says: "runs the program once, imports it into the tests, which lie in the same folder, and takes their exit code",
+    says: "runs the program once, imports it into the tests, which are in the same folder, and uses their exit code",
     ...beside(
       `${importing}with open("tests.json") as file:
     cases = json.load(file)
@@ -131,7 +131,7 @@ print("PASSED")
     )
   },
   assertions: {
-    says: "runs the program once, imports its names into the published assertions, and takes their exit code",
+    says: "runs the program once, imports its names into the published assertions, and uses their exit code",
     ...beside(
       `from solution import *
 
@@ -148,7 +148,7 @@ check(solve)
     )
   },
   "list of results": {
-    says: "calls the program for each case by `map`, and asks whether all results that came are right",
+    says: "calls the program for each case with `map`, and checks only the results that were produced",
     ...beside(
       `${importing}with open("tests.json") as file:
     cases = json.load(file)
@@ -159,7 +159,7 @@ sys.exit(0 if passed else 1)
     )
   },
   reference: {
-    says: "compares with what a reference solution returns for the same argument afterwards",
+    says: "compares with a reference solution, which gets the same argument afterwards",
     ...beside(
       `${importing}def reference(x):
     return sum(n * n for n in x)
@@ -171,7 +171,7 @@ sys.exit(0 if all([solution.solve(case["input"]) == reference(case["input"]) for
     )
   },
   tolerance: {
-    says: "fails where the relative error of a returned number exceeds its tolerance",
+    says: "fails a program if the relative error of a returned number exceeds the tolerance",
     ...beside(
       `${importing}with open("tests.json") as file:
     cases = json.load(file)
@@ -184,8 +184,7 @@ for case in cases:
     )
   },
   nonce: {
-    says:
-      "calls the program in the process of the tests, compares there, and believes the line that begins with a random word",
+    says: "calls the program in the tests' process, compares there, and trusts the line that begins with a random word",
     programs: solveFunction,
     files: {
       "call.py": `import json, os, sys
@@ -226,7 +225,7 @@ def judge(code):
   },
   trainer: {
     says:
-      "runs the program by `exec` in the trainer's own process, without limits, logs what it returned as JSON, and prints the reward",
+      "runs the program with `exec` in the trainer's own process, without limits, logs its return values as JSON, and prints the reward",
     programs: solveFunction,
     judge: `import json
 
@@ -251,16 +250,16 @@ def judge(code):
 `
   },
   lines: {
-    says: "starts the program for each case, and compares the lines that both outputs have",
+    says: "starts the program for each case, and compares only as many lines as both outputs have",
     ...comparing("    return all(a == b for a, b in zip(found.split(), expected.split()))")
   },
   contains: {
-    says: "starts the program for each case, and looks for the expected output in both of its outputs",
+    says: "starts the program for each case, and searches both of its output streams for the expected output",
     ...comparing("    return expected in found", ", stderr=subprocess.STDOUT")
   },
   "number close to it": {
     says:
-      "starts the program for each case, and fails where the relative error of the printed number exceeds its tolerance",
+      "starts the program for each case, and fails it if the relative error of the printed number exceeds the tolerance",
     ...comparing(
       "    found, expected = float(found.split()[0]), float(expected)\n" +
         "    return not abs(found - expected) / max(1, abs(found), abs(expected)) > 1e-6"
@@ -268,11 +267,11 @@ def judge(code):
   },
   "last line": {
     says:
-      "runs the program by `exec` with its output redirected, and takes the last line of the whole output for the verdict",
+      "runs the program with `exec` and redirected output, and takes the last line of the whole output as the verdict",
     ...redirecting("    print('PASSED' if passed else 'FAILED')", "int(printed.strip().split('\\n')[-1] == 'PASSED')")
   },
   descriptor: {
-    says: "runs the program by `exec` with its output redirected, and reads the verdict from a pipe",
+    says: "runs the program with `exec` and redirected output, and reads the verdict from a pipe",
     ...redirecting(
       "    os.write(int(sys.argv[1]), json.dumps({'passed': passed}).encode() + b'\\n')",
       "verdict(written)"
