@@ -366,7 +366,7 @@ const service: ReadonlyArray<Mutant> = [
   },
   {
     fault: "keeps 32 results",
-    foundBy: "futures: a result is kept while 48 others come and go",
+    foundBy: "futures: a result is kept while 48 others are requested and read",
     rawWire: remembers(32)
   },
   {
