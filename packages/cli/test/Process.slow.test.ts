@@ -73,7 +73,7 @@ describe("the process", () => {
       ]
       const interrupted = yield* launch(args(40_000), { acts: [{ when: "iteration     3/40000", act: "SIGINT" }] })
       assert.strictEqual(interrupted.code, 130)
-      const hint = `what is saved is kept in ${folder}: run the same command again to go on from there`
+      const hint = `what is saved is kept in ${folder}: run the same command again to continue from there`
       assert.match(
         interrupted.out,
         /\nstopping: work in progress is finished and saved, for 1m 30s at most[^]*\nsaved after/

@@ -25,14 +25,14 @@ export const divide = (messages: ReadonlyArray<Message.Message>): Effect.Effect<
     ? Effect.succeed({ before: messages.slice(0, -1), prefill: Message.text(last) })
     : Effect.fail(
       invalid(
-        `messages: the last is the assistant's and has ${other}, expected text alone, from which the reply goes on`
+        `messages: the last is the assistant's and has ${other}, expected only text, which the reply continues`
       )
     )
 }
 
 /**
  * Fails if the renderer cannot render the given beginning as the start of a complete reply: because it trims the text, or because its
- * replies start with reasoning, so the text would be taken for reasoning.
+ * replies start with reasoning, so the text would be read as reasoning.
  */
 export const check = Effect.fnUntraced(function*(
   { renderer }: ChatModel.ChatModel,
@@ -45,7 +45,7 @@ export const check = Effect.fnUntraced(function*(
   const closed = yield* Effect.option(renderer.supervisedExample(whole, "last_assistant_message"))
   if (Option.isSome(closed) && ModelInput.after(closed.value.input, prompt) !== undefined) return
   return yield* invalid(
-    `messages: the renderer ${renderer.name} cannot go on from the assistant's last message, expected one of the user or of a tool last` +
+    `messages: the renderer ${renderer.name} cannot continue the assistant's last message, expected the last message from the user or a tool` +
       (prefill === prefill.trimEnd() ? "" : ", or no space at its end")
   )
 })

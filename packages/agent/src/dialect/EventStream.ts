@@ -15,7 +15,7 @@ const text = ({ data, event }: Event) => `${event === undefined ? "" : `event: $
 
 const unexpected = new Refusal({ status: 500, detail: "the server failed; the reason is in its log" })
 
-/** The refusal that clients see. If the cause is no refusal, it is logged, and clients only learn that the server failed. */
+/** The refusal that clients see. Any other cause is logged, and clients learn only that the server failed. */
 const refusalOf = (cause: Cause.Cause<Refusal>) =>
   Option.match(Cause.findErrorOption(cause), {
     onSome: Effect.succeed,

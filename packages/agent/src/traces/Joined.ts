@@ -23,7 +23,7 @@ export interface Joined {
   readonly repeated: number
   /** The number of traces whose answer is incomplete, and that no other one continues. */
   readonly cut: number
-  /** Answers that were asked for again or edited, each with the answer from which its conversation went on. */
+  /** Answers that were requested again or edited, each with the answer from which the conversation continued. */
   readonly preferences: ReadonlyArray<Preference>
 }
 

@@ -88,7 +88,7 @@ const assistantOf = ({ content }: typeof Assistant.Type): Message.Message => {
 /** Rows after which it is unknown what the model was shown. */
 const endings = new Set(["compaction", "branch_summary", "custom_message", "context_transform", "ephemeral"])
 
-/** An answer that was interrupted or failed. Pi does not show it to the model, nor the results of its calls, and goes on. */
+/** An answer that was interrupted or failed. Pi shows neither it nor the results of its calls to the model, and continues. */
 const isBroken = ({ stopReason }: typeof Assistant.Type) => stopReason === "error" || stopReason === "aborted"
 
 const traceOf = (path: ReadonlyArray<Row>): ReadonlyArray<Trace.Trace> => {

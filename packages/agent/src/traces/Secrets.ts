@@ -18,20 +18,23 @@ export type Counts = Map<string, number>
 /** The text that replaces a secret. */
 export const mark = "[redacted]"
 
-/** A run of a value's characters. It is passed over as a whole, secret or not, so that a text takes one pass. */
+/** A run of a value's characters. It is matched as a whole, so each text is scanned once. */
 const run = String.raw`[\w+/=~-]{16,}`
 
-/** Whether a run is a value: it has letters and several digits, which names and paths in programs rarely have, and nothing goes on from it. */
+/**
+ * Whether a run of characters is a value: it has letters and at least three digits, which names and paths in programs rarely have, and is
+ * not called, indexed or followed by a member name.
+ */
 const isValue = (found: string, after: string) =>
   (found.match(/\d/g) ?? []).length >= 3 && /[a-z]/i.test(found) && !/^(?:[([{<$]|\.\w)/.test(after)
 
-/** What stands for a password in documents. */
+/** Placeholders for passwords in documents. */
 const placeholder = String.raw`(?:pass(?:word|wd)?|secret|hidden|\*+)@`
 
-/** How the names of secrets end. */
+/** The endings of the names of secrets. */
 const names = "key|token|secret|password|passwd|credential|authorization"
 
-/** The kinds of secrets, by patterns without groups that capture. Where a text matches several, the first counts. */
+/** The kinds of secrets, by patterns without capturing groups. The first matching pattern counts. */
 const kinds: ReadonlyArray<
   readonly [kind: string, pattern: RegExp, isSecret?: (found: string, after: string) => boolean]
 > = [

@@ -8,7 +8,7 @@ import * as Secrets from "./Secrets.ts"
 
 /** A recorded conversation, which ends with an answer of the model, and the tools that the model was shown. */
 export interface Trace extends OpenAi.Conversation {
-  /** Whether the answer is incomplete, because of a limit or a filter. It is not imitated, but a conversation may go on from it. */
+  /** Whether the answer is incomplete, because of a limit or a filter. It is not imitated, but a conversation may continue after it. */
   readonly isCut?: boolean
 }
 

@@ -35,7 +35,7 @@ const placeOf = Effect.fnUntraced(function*(folder: string, name: string) {
   const place = path.resolve(folder, name)
   return place.startsWith(path.resolve(folder) + path.sep)
     ? place
-    : yield* refuse(`a checkpoint with the file "${name}"`, "files that lie in the checkpoint's folder")
+    : yield* refuse(`a checkpoint with the file "${name}"`, "files inside the checkpoint's folder")
 })
 
 /** Writes the files of external weights into the folder and returns their total bytes. `renew` runs before each file. */

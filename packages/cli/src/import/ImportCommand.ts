@@ -27,7 +27,9 @@ const flags = {
   ),
   preferences: Flag.String("preferences").pipe(
     Flag.withMetavar("file"),
-    Flag.withDescription("File to write pairs of answers to, where an answer was asked for again or edited"),
+    Flag.withDescription(
+      "File to write pairs of answers to: an answer that was requested again or edited, and its replacement"
+    ),
     Flag.optional
   ),
   heldOut: Flag.String("held-out").pipe(

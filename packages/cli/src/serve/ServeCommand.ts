@@ -92,7 +92,7 @@ const flags = {
   ttl: Flag.String("ttl").pipe(
     Flag.withMetavar("duration"),
     Flag.withDescription(
-      "How long a checkpoint is kept if its client does not say, such as \"7 days\" (default: for ever)"
+      "How long a checkpoint is kept if its client does not say, such as \"7 days\" (default: forever)"
     ),
     Flag.filterMap(
       (ttl) => Option.filter(parseDuration(ttl), (ttl) => Duration.isPositive(ttl) && Duration.isFinite(ttl)),

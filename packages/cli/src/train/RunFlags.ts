@@ -89,13 +89,13 @@ export const flags = {
   ),
   audit: Flag.Boolean("audit").pipe(
     Flag.withDescription(
-      "Report signs that the reward is exploited while the run goes on; the run itself does not change"
+      "Report signs of reward exploitation during the run; the run itself does not change"
     ),
     Flag.withDefault(false)
   ),
   sink: SinkFlag.flag,
   view: Flag.Boolean("view").pipe(
-    Flag.withDescription("Show the run in a browser while it goes on: prints the address of its page"),
+    Flag.withDescription("Show the run in a browser while it is in progress: prints the address of its page"),
     Flag.withDefault(false)
   ),
   config: Flag.File("config").pipe(

@@ -234,7 +234,7 @@ const hintOf = Effect.fnUntraced(function*(folder: string, error?: unknown) {
   yield* Effect.logInfo(
     saved === undefined
       ? `no checkpoint was saved in ${folder}: the same command starts from the beginning`
-      : `what is saved is kept in ${folder}: run the same command again to go on from there`
+      : `what is saved is kept in ${folder}: run the same command again to continue from there`
   )
 })
 

@@ -132,7 +132,7 @@ describe("as a run's folder, or in it, train refuses", () => {
       yield* fs.truncate(weights, 10_000)
       const broken = yield* train("3")
       refused(broken, `checkpoint final cannot be resumed from: ${weights}: tensor `)
-      refused(broken, "to go on from the checkpoint before it")
+      refused(broken, "to continue from the checkpoint before it")
       yield* fs.remove(checkpoint, { recursive: true })
       const { exit, out } = yield* train("3")
       assert.isTrue(Exit.isSuccess(exit))

@@ -14,7 +14,7 @@ import * as Exit from "effect/Exit"
 import type * as Sampling from "../model/Sampling.ts"
 import type { SamplingClient } from "./SamplingClient.ts"
 
-/** The tokens and judge verdicts that one model was asked for. */
+/** The tokens and judge verdicts requested from one model. */
 export interface Tokens {
   readonly prefilled: number
   readonly sampled: number

@@ -86,7 +86,9 @@ export class Unrecorded extends Schema.TaggedError<Unrecorded>()("Unrecorded", {
       `${field} is ${asked}, recorded ${recorded}`
     )
     const nearest = this.nearest === undefined ? "nothing like it was" : `nearest is ${this.nearest}`
-    return `not in ${this.recording}; ${[nearest, ...differences].join("; ")}. Record anew if the program has changed`
+    return `not in ${this.recording}; ${
+      [nearest, ...differences].join("; ")
+    }. Record it again if the program has changed`
   }
 }
 

@@ -144,7 +144,7 @@ const isSame = (from: Language, to: Language) =>
 
 /**
  * Writes a response in the tokens of another model. If both models have the same tokenizer and stop, the tokens stay the same. Otherwise
- * text is encoded anew, special tokens become the special tokens of the same name, or text if there are none, and the stop becomes the
+ * text is encoded again, special tokens become the special tokens of the same name, or text if there are none, and the stop becomes the
  * other model's stop.
  */
 export const response = (action: Action, from: Language, to: Language): Retokenized => {

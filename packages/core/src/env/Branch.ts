@@ -3,7 +3,7 @@
  *
  * @example
  * const summarised: Branch.Branch = Branch.anew("compaction")
- * const second: Branch.Branch = { after: 0, reason: "parallel" } // also goes on after the first turn, as an earlier turn did
+ * const second: Branch.Branch = { after: 0, reason: "parallel" } // continues the first turn, like an earlier turn
  */
 import * as Schema from "effect/Schema"
 

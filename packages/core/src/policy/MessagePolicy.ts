@@ -35,7 +35,7 @@ export interface SamplingOptions extends Policy.SamplingOptions {
 
 /**
  * Samples every message from one client, in the judges' lane of the `AdaptiveLimiter`, and counts the tokens for the run. A response that
- * was cut or did not end properly is parsed and used all the same.
+ * was cut or did not end properly is still parsed and used.
  *
  * @example
  * const judge = MessagePolicy.fromSamplingClient(client, { model, maxTokens: 64, temperature: 0, seed: 1 })

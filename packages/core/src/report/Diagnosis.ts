@@ -118,7 +118,7 @@ const solvedSince = (story: AnyStory): number | undefined => {
 
 const meanOf = (points: ReadonlyArray<Measure.Point>) => Statistics.mean(points.map(({ value }) => value))
 
-/** At a smaller share of right answers, those that are right are so by chance. */
+/** Below this share, right answers are considered lucky guesses. */
 const byChance = 0.01
 
 /**

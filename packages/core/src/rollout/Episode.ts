@@ -180,7 +180,7 @@ const wrongAction = (
   if (at !== -1) return violation(key, `logprobs[${at}]`, logprobs[at], "a finite number")
   return maxTokens === undefined || tokens.length <= maxTokens
     ? undefined
-    : violation(key, "tokens", `${tokens.length} tokens`, `at most the ${maxTokens} that were asked for`)
+    : violation(key, "tokens", `${tokens.length} tokens`, `at most the requested ${maxTokens}`)
 }
 
 /** The violation of the environment's limits; undefined if they are valid. */
@@ -352,7 +352,7 @@ const play = Effect.fnUntraced(function*<E, R, PE, PR>(
     if (step.stopReason === undefined) return { reason: undefined, graded: true }
     const reason = yield* consulted(episode, step.stopReason)
     if (Option.isSome(reason)) return { reason: reason.value, graded: true }
-    observation = progress.observation = yield* shown(episode, "a hook that lets a finished episode go on", [])
+    observation = progress.observation = yield* shown(episode, "a hook that continues a finished episode", [])
   }
 })
 

@@ -42,7 +42,7 @@ export class CheckpointRefused extends Schema.TaggedError<CheckpointRefused>()("
 }) {
   override get message() {
     return `${this.run}: checkpoint ${this.name} cannot be resumed from: ${this.detail}; ` +
-      `delete ${this.path} to go on from the checkpoint before it`
+      `delete ${this.path} to continue from the checkpoint before it`
   }
 }
 

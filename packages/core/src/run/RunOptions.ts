@@ -52,8 +52,8 @@ export const RunSettings = Schema.Struct({
     unit: "iterations",
     help: "Iterations between checkpoints; 0 saves only at the end"
   }),
-  /** How long the backend keeps checkpoints; for ever unless given. */
-  saveTtl: Setting.duration({ help: "How long the backend keeps checkpoints; for ever unless given" }),
+  /** How long the backend keeps checkpoints; forever unless given. */
+  saveTtl: Setting.duration({ help: "How long the backend keeps checkpoints; forever unless given" }),
   /** Iterations between rolling checkpoints, which hold only the resumable state and expire soon; 0 for none. Default: 0 iterations. */
   rollingSaveEvery: Setting.int({
     least: 0,

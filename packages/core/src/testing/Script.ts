@@ -104,6 +104,6 @@ export const reply = (
 export const inOrder = (sequences: ReadonlyArray<Sampling.SampledTokens>): SampleScript => (request, at) => {
   const end = at.sequence + (request.numSamples ?? 1)
   return end > sequences.length
-    ? Effect.die(new Error(`the script has ${sequences.length} sequences, and sequence ${end - 1} was asked for`))
+    ? Effect.die(new Error(`the script has ${sequences.length} sequences, and sequence ${end - 1} was requested`))
     : { sequences: sequences.slice(at.sequence, end) }
 }

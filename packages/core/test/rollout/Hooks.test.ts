@@ -79,7 +79,7 @@ describe("a hook at the end of an episode", () => {
     Effect.gen(function*() {
       const env = Scripted.env({ ...Scripted.done(1), stopReason: "completed" })
       const error = yield* Effect.flip(play(env, { onStopReason: () => Effect.succeedNone }))
-      assert.include(error.message, "a hook that lets a finished episode go on needs an environment with inject")
+      assert.include(error.message, "a hook that continues a finished episode needs an environment with inject")
     }))
 
   it.effect.each(

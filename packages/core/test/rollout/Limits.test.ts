@@ -80,7 +80,7 @@ describe("the maximum tokens that a turn may sample", () => {
           limits: { maxSampledTokens: 4 }
         })
       )
-      assert.include(error.message, "tokens is 9 tokens, expected at most the 4 that were asked for")
+      assert.include(error.message, "tokens is 9 tokens, expected at most the requested 4")
     }))
 })
 

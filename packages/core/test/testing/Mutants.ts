@@ -67,7 +67,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "returns one sequence whatever is asked",
-    breaks: "sampling: as many sequences as asked for",
+    breaks: "sampling: the requested number of sequences",
     layer: sampling((client) => ({ sample: (request) => client.sample({ ...request, numSamples: 1 }) }))
   },
   {
@@ -217,7 +217,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "samples a snapshot from the newest weights",
-    breaks: "checkpoints: a snapshot keeps its weights while training goes on",
+    breaks: "checkpoints: a snapshot keeps its weights while training continues",
     layer: training((client) => ({
       saveWeightsAndGetSamplingClient: Effect.map(client.saveWeightsAndGetSamplingClient, (sampler) => ({
         ...sampler,

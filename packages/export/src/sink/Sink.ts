@@ -82,7 +82,7 @@ const withHint = (text: string, { hint }: Sink<unknown>) => hint === undefined ?
 const losing = (account: Account, sink: Sink<unknown>) => (error: SinkError) =>
   Effect.flatMap(
     Ref.getAndUpdate(account.lost, (lost) => lost + (error.records ?? 1)),
-    (before) => before > 0 ? Effect.void : Effect.logWarning(withHint(`${error.message}. The run goes on`, sink))
+    (before) => before > 0 ? Effect.void : Effect.logWarning(withHint(`${error.message}. The run continues`, sink))
   )
 
 /** Sends every record after the sequence number to the sink. Ends only if the sink cannot be opened. */
@@ -131,7 +131,7 @@ const attach = Effect.fnUntraced(function*<R>(sink: Sink<R>, options: Patience |
     Effect.tapCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.void
-        : Effect.logWarning(`${sink.name} is not told of this run: ${reasonOf(cause)}. The run goes on`)
+        : Effect.logWarning(`${sink.name} does not receive this run: ${reasonOf(cause)}. The run continues`)
     ),
     Effect.forkDetach
   )

@@ -60,7 +60,7 @@ describe("Sink.layer", () => {
       assert.deepStrictEqual(told, recorded.map(({ sequence }) => sequence).filter((sequence) => sequence % 2 === 1))
       const missing = recorded.length - told.length
       assert.deepStrictEqual(messages, [
-        "test: the disk is gone. The run goes on; export the run",
+        "test: the disk is gone. The run continues; export the run",
         `test did not take ${missing} records; export the run`
       ])
     }))
@@ -82,7 +82,7 @@ describe("Sink.layer", () => {
         { name: "test", open: () => Effect.fail(broken) },
         Recorded.record
       )
-      assert.strictEqual(messages[0], "test is not told of this run: test: the disk is gone. The run goes on")
+      assert.strictEqual(messages[0], "test does not receive this run: test: the disk is gone. The run continues")
       assert.include(messages.at(-1), `test did not take ${recorded.length} records`)
     }))
 

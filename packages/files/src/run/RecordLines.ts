@@ -90,7 +90,7 @@ const damage = (line: string, before: string, isSummed: boolean) => {
 }
 
 const advice = (index: number) =>
-  `restore the file from a copy, ${index === 0 ? "" : `keep its first ${index} lines alone to go on from there, `}` +
+  `restore the file from a copy, ${index === 0 ? "" : `keep its first ${index} lines alone to continue from there, `}` +
   "or choose another run directory"
 
 /** A line's record, or a description of what is wrong with the line. */

@@ -107,7 +107,7 @@ def decode(value):
 
 
 class Opaque:
-    """A value of the program that is no data."""
+    """A value of the program that cannot be sent as data."""
 `
 
 const reply = String.raw`
@@ -221,11 +221,11 @@ class Raised(Exception):
 
 
 class Unspeakable(BaseException):
-    """Arguments of the tests that are no data."""
+    """Arguments of the tests that cannot be sent as data."""
 
 
 class OpaqueArgument(BaseException):
-    """Arguments that the program returned, and that are no data."""
+    """Arguments that the program returned and that cannot be sent as data."""
 
 
 def stand_in(answers, unanswered):

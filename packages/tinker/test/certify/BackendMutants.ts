@@ -183,7 +183,7 @@ const trainers: ReadonlyArray<Mutant> = [
   },
   {
     fault: "samples a snapshot from the newest weights",
-    foundBy: "checkpoints: a snapshot keeps its weights while training goes on",
+    foundBy: "checkpoints: a snapshot keeps its weights while training continues",
     backend: training((client) => ({
       saveWeightsAndGetSamplingClient: Effect.map(client.saveWeightsAndGetSamplingClient, (sampler) => ({
         ...sampler,

@@ -40,7 +40,7 @@ const meanings: Readonly<Record<string, string>> = {
     "Further sequences of an attempt, each begun because a prompt did not extend the previous turn",
   "optim/branched_members": "Share of the attempts with more than one sequence",
   "optim/ratio_mean": "Mean importance ratio of the trained tokens: 1 if the trainer equals the sampler",
-  "optim/ratio_share/*": "Share of the trained tokens whose importance ratio lies in the interval that begins at *",
+  "optim/ratio_share/*": "Share of the trained tokens whose importance ratio is in the interval that begins at *",
   "optim/kl_v1_by_depth/*": "First estimate of the divergence, for tokens in the interval that begins at position *",
   "optim/kl_k3_by_depth/*": "Third estimate of the divergence, for tokens in the interval that begins at position *",
   "async/filtered": "Groups that were left out because they teach nothing",

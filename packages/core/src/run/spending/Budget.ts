@@ -66,7 +66,7 @@ const unknownDollars = (limit: number) =>
   new InvalidOption({
     field: "maxDollars",
     found: String(limit),
-    expected: "to be left out, or prices for every model that the run asks"
+    expected: "to be left out, or prices for every model that the run uses"
   })
 
 /**

@@ -29,8 +29,12 @@ export const CapSettings = Schema.Struct({
     unit: "minutes",
     help: "Hard limit on the time that the run is open, over all its segments"
   }),
-  /** Hard limit on the verdicts that judges are asked for. */
-  maxJudgeCalls: Setting.int({ least: 0, unit: "calls", help: "Hard limit on the verdicts that judges are asked for" }),
+  /** Hard limit on the number of verdicts requested from judges. */
+  maxJudgeCalls: Setting.int({
+    least: 0,
+    unit: "calls",
+    help: "Hard limit on the number of verdicts requested from judges"
+  }),
   /** Share of a hard limit at which the run warns once and continues. Default: 0.8. */
   softShare: Setting.number({
     above: 0,

@@ -11,7 +11,7 @@ const missing = "no-such-checkpoint"
 
 const snapshots = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   Case.make(
-    "checkpoints: a snapshot keeps its weights while training goes on",
+    "checkpoints: a snapshot keeps its weights while training continues",
     Fixture.where(
       options,
       ({ promptLogprobs }) => promptLogprobs,
@@ -90,7 +90,7 @@ const states = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     "checkpoints: loading a state without its optimizer starts a new optimizer",
     Effect.gen(function*() {
       const { resumed, uninterrupted } = yield* resumedStep(options)
-      yield* Case.expectDifferent("logprobs of the step anew", resumed, uninterrupted)
+      yield* Case.expectDifferent("logprobs of a step with a new optimizer", resumed, uninterrupted)
     })
   ),
   Case.make(
@@ -106,7 +106,7 @@ const states = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "checkpoints: a new client goes on from a state, optimizer included",
+    "checkpoints: a new client continues from a state, including the optimizer",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       yield* Fixture.learn(client)

@@ -47,7 +47,7 @@ export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "lifetime: a snapshot is Closed once its scope is, while training goes on",
+    "lifetime: a snapshot is Closed once its scope is closed, while training continues",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       const sampler = yield* Effect.scoped(client.saveWeightsAndGetSamplingClient)

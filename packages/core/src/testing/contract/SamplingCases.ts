@@ -23,7 +23,7 @@ const greedy = (client: SamplingClient) => first(client, { temperature: 0 })
 
 const counts = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   Case.make(
-    "sampling: one sequence unless asked for more",
+    "sampling: one sequence unless more are requested",
     Effect.gen(function*() {
       const client = yield* Fixture.sampling(options)
       const { sequences } = yield* client.sample({ prompt: Fixture.input, params })
@@ -31,7 +31,7 @@ const counts = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "sampling: as many sequences as asked for",
+    "sampling: the requested number of sequences",
     Effect.gen(function*() {
       const client = yield* Fixture.sampling(options)
       yield* Case.expectEqual("sequences", (yield* sample(client, {}, 3)).length, 3)
@@ -163,7 +163,7 @@ const seeds = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     Effect.gen(function*() {
       const client = yield* Fixture.sampling(options)
       const texts = (yield* sample(client, { temperature: 1.5 }, 8)).map(({ tokens }) => tokens.join(" "))
-      yield* Case.expect(new Set(texts).size > 1, "8 samples not to be all the same", texts[0])
+      yield* Case.expect(new Set(texts).size > 1, "8 samples that are not all equal", texts[0])
     })
   ),
   Case.make(

@@ -103,7 +103,7 @@ describe("dollars", () => {
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(priced(distilled({ run: { maxDollars: 1000 } }))))
       assert.instanceOf(error, InvalidOption.InvalidOption)
-      assert.include(error.message, "prices for every model that the run asks")
+      assert.include(error.message, "prices for every model that the run uses")
       assert.strictEqual((yield* Task.records).at(-1)?._tag, "Failed")
     }).pipe(Effect.provide(withAnother)))
 })

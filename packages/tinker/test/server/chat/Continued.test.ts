@@ -94,7 +94,7 @@ describe("a conversation that ends with the beginning of the reply", () => {
       const thinking = Api.server({ script: { ...Chat.answering(""), models: { [model]: { contextLength: 4096 } } } })
       const response = yield* Effect.provide(ask(chat, [user, begun], model), thinking)
       assert.strictEqual(response.status, 422)
-      assert.match(refusal(response), /the renderer \S+ cannot go on from the assistant's last message/)
+      assert.match(refusal(response), /the renderer \S+ cannot continue the assistant's last message/)
     }))
 })
 
