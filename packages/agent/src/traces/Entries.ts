@@ -1,4 +1,4 @@
-/** The entries of a session file, each of which names the entry that it follows. A session that went back has several ends. */
+/** The entries of a session file, each of which names the entry that it follows. A session in which the user returned to an earlier entry has several ends. */
 
 export interface Entry {
   readonly id: string

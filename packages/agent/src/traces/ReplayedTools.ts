@@ -18,7 +18,7 @@ export class UnrecordedCall extends Schema.TaggedError<UnrecordedCall>()("Unreco
   }
 }
 
-/** What happens at an unrecorded call: the attempt fails with an `UnrecordedCall`, or the policy is told as of a tool that failed. */
+/** What happens at an unrecorded call: the attempt fails with an `UnrecordedCall`, or the policy gets an error, as from a failed tool. */
 export type Unrecorded = "fail" | "tell"
 
 const keyOf = ({ arguments: text, name }: Message.ToolCall["function"]) =>

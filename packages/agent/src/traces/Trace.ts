@@ -42,7 +42,7 @@ export const lines = <A>(
 
 /** A format of recorded sessions. */
 export interface Format {
-  /** What its files have, for messages. */
+  /** A description of the files, for error messages. */
   readonly name: string
   /** Whether a file has the format, by its first row. */
   readonly is: (first: Readonly<Record<string, unknown>>) => boolean

@@ -34,7 +34,7 @@ export interface Report {
   readonly rows: number
   /** The number of answers that another one repeats or continues. */
   readonly repeated: number
-  /** The number of answers that are incomplete, and after which no conversation went on. */
+  /** The number of incomplete answers after which no conversation continued. */
   readonly cut: number
   /** The number of rows without a conversation, by reason. */
   readonly without: ReadonlyMap<Trace.Without, number>
@@ -128,6 +128,6 @@ export const writePreferences = (file: string, preferences: ReadonlyArray<Joined
 
 const decodeRow = Schema.decodeEffect(Schema.fromJsonString(OpenAi.ChatConversation))
 
-/** Reads conversations from lines in OpenAI's format. Fails with the number of a line that is none. */
+/** Reads conversations from lines in OpenAI's format. Fails with the number of the first line that is not a conversation. */
 export const rows = (file: string, options?: RowError.Options) =>
   Jsonl.lines(file, (line) => Effect.flatMap(decodeRow(line), OpenAi.toConversation), options)

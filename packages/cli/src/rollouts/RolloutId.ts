@@ -9,7 +9,7 @@ export interface RolloutId {
 
 export const format = ({ member, sequence }: RolloutId): string => `${sequence}.${member}`
 
-/** Parses a rollout id; fails with `InvalidOption` if the text is none. */
+/** Parses a rollout id; fails with `InvalidOption` if the text is not an id. */
 export const parse = (text: string): Effect.Effect<RolloutId, InvalidOption.InvalidOption> => {
   const [, sequence, member] = /^(\d+)\.(\d+)$/.exec(text) ?? []
   return sequence === undefined || member === undefined

@@ -11,7 +11,7 @@ export interface Trial {
   readonly python: string
   readonly stdin?: string
   readonly limits?: NonNullable<SandboxSpec.SandboxSpec["limits"]>
-  /** Interrupts the program or closes its scope after so many milliseconds. */
+  /** Interrupts the program or closes its scope after this number of milliseconds. */
   readonly cut?: { readonly by: "interruption" | "scope"; readonly after: number }
   readonly expects: (ending: Ending) => boolean
   /** Whether its sandbox runs another program before it. Some providers set up the next program's sandbox meanwhile. */

@@ -47,7 +47,7 @@ const found = (
   trained: Measure.Measure,
   findings: ReadonlyArray<Audit.Finding>
 ): ReadonlyArray<Doubt> => {
-  // What is left of a reward that fell depends on something else than before; an exploit would have raised it.
+  // A reward that fell is not being exploited: an exploit would have raised it.
   const isTrend = ({ check }: Audit.Finding) => trends.has(check) && !(check === "dominance" && isFallen(trained))
   // A trend that ends and starts again has several findings.
   const isFirst = ({ check }: Audit.Finding, at: number) => findings.findIndex((one) => one.check === check) === at
