@@ -90,7 +90,8 @@ const problems = []
 const counts = { run: 0, outside: 0, checked: 0, compiled: 0 }
 const { log } = console
 const home = process.cwd()
-process.chdir(mkdtempSync(join(tmpdir(), "effect-rl-examples-")))
+const scratch = mkdtempSync(join(tmpdir(), "effect-rl-examples-"))
+process.chdir(scratch)
 
 /** The values and failures of a block, by name. */
 const outcomes = async (file) => {
@@ -144,6 +145,7 @@ for (const [file, source] of sources) {
   }
 }
 process.chdir(home)
+rmSync(scratch, { recursive: true, force: true })
 for (const problem of problems) console.error(problem)
 console.log(
   `${counts.run} examples ran (${counts.outside} of their values need a file, a key or a server that is not here), ` +

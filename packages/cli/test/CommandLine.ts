@@ -83,11 +83,15 @@ export const runAtTerminal = (keys: ReadonlyArray<string>, ...args: ReadonlyArra
     args
   )
 
+/** A new, empty folder, which is removed after the test. */
+export const emptyFolder = FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped()).pipe(
+  Effect.provide(NodeServices.layer)
+)
+
 /** A folder for a run, deleted with the scope. */
 export const runFolder = Effect.gen(function*() {
-  const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  return path.join(yield* fs.makeTempDirectoryScoped(), "run")
+  return path.join(yield* emptyFolder, "run")
 }).pipe(Effect.provide(NodeServices.layer))
 
 /** Flags of a short run on the mock backend: two problems per iteration and no evaluations. */

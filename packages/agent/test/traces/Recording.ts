@@ -4,9 +4,10 @@ import { Rollout } from "@effect-rl/core"
 import { Conversation } from "@effect-rl/core/records"
 import type { OpenAi } from "@effect-rl/core/renderers"
 import { Effect } from "effect"
-import { mkdtempSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { afterAll } from "vitest"
 import * as Talk from "../episode/Talk.ts"
 
 /** A line of a log of requests. */
@@ -54,9 +55,12 @@ export const session = Effect.fnUntraced(function*(
   return { renderer: model.renderer, log: yield* Effect.promise(() => Promise.all(log)), recorded }
 }, Effect.scoped)
 
-/** A new file with these lines. */
+const folder = mkdtempSync(join(tmpdir(), "effect-rl-traces-"))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** A new file with these lines, which is removed after the tests. */
 export const file = (...lines: ReadonlyArray<unknown>): string => {
-  const path = join(mkdtempSync(join(tmpdir(), "effect-rl-traces-")), "log.jsonl")
+  const path = join(mkdtempSync(join(folder, "log-")), "log.jsonl")
   writeFileSync(path, lines.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join(""))
   return path
 }

@@ -3,14 +3,14 @@ import * as PageServer from "@effect-rl/cli/view/PageServer"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { spawn } from "node:child_process"
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
-import { hostname, tmpdir } from "node:os"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { hostname } from "node:os"
 import { delimiter, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { vi } from "vitest"
 import * as CommandLine from "../CommandLine.ts"
 
-const { displayTo, run, runFolder, runOn, short } = CommandLine
+const { displayTo, emptyFolder, run, runFolder, runOn, short } = CommandLine
 
 /** Records a run of two iterations with additional flags. */
 const record = Effect.fnUntraced(function*(...flags: ReadonlyArray<string>) {
@@ -182,7 +182,7 @@ describe("effect-rl view", () => {
   it.live("opens the page in a browser if asked to", () =>
     Effect.gen(function*() {
       const { folder } = yield* recorded
-      const place = mkdtempSync(join(tmpdir(), "browser-"))
+      const place = yield* emptyFolder
       const opened = join(place, "opened")
       writeFileSync(
         join(place, "xdg-open"),
@@ -204,7 +204,7 @@ describe("effect-rl view", () => {
 
   it.live("serves an empty folder, in which runs may start later", () =>
     Effect.gen(function*() {
-      const { line } = yield* firstLine(["view", mkdtempSync(join(tmpdir(), "empty-"))])
+      const { line } = yield* firstLine(["view", yield* emptyFolder])
       const runs = yield* Effect.promise(async () => (await fetch(`${line}/api/runs`)).text())
       assert.strictEqual(runs, "[]")
     }).pipe(Effect.scoped))
