@@ -101,14 +101,39 @@ describe("effect-rl train on-policy-distill", () => {
       assert.include(errors.join("\n"), "nobody")
     }))
 
-  it.effect("refuses a teacher with another tokenizer", () =>
+  const otherTokens = ["--model", "effect-rl/tiny-tasks", "--workers", "1", "--iterations", "1", "--eval-every", "0"]
+
+  it.effect("learns from a teacher with another tokenizer", () =>
     Effect.gen(function*() {
-      const student = ["--model", "effect-rl/tiny-tasks", "--workers", "1"]
-      const { errors, exit } = yield* run("train", "on-policy-distill", ...student, "--log-path", yield* runFolder)
-      assert.isTrue(Exit.isFailure(exit))
-      assert.include(
-        errors.join("\n"),
-        "teacher is effect-rl/tiny-128, expected a model or a checkpoint with the tokenizer of effect-rl/tiny-tasks"
-      )
+      const lengths = ["--groups-per-batch", "4", "--max-tokens", "8"]
+      const out = yield* iterationOf("on-policy-distill", ...otherTokens, ...lengths)
+      assert.match(out, /iteration 1\/1 {2}reward .* teacher KL -?\d+\.\d+ nats/)
+    }))
+
+  it.effect("learns from a checkpoint with another tokenizer", () =>
+    Effect.gen(function*() {
+      const teacher = yield* runFolder
+      const few = ["--iterations", "1", "--batch-size", "8", "--eval-every", "0", "--workers", "1"]
+      const { exit } = yield* run("train", "supervised", ...few, "--log-path", teacher)
+      assert.isTrue(Exit.isSuccess(exit))
+      const lengths = ["--groups-per-batch", "4", "--max-tokens", "8"]
+      const out = yield* iterationOf("on-policy-distill", ...otherTokens, ...lengths, "--teacher", teacher)
+      assert.match(out, /iteration 1\/1 {2}reward .* teacher KL -?\d+\.\d+ nats/)
+    }))
+
+  it.effect("uses a teacher with another tokenizer beside one with the student's", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const sized = [...otherTokens, "--prompts", "made-up", "--groups-per-batch", "2", "--max-tokens", "8"]
+      const teachers = ["--math-teacher", "effect-rl/tiny-128", "--chat-teacher", "effect-rl/tiny-tasks"]
+      const { exit } = yield* run("train", "multi-teacher", ...sized, ...teachers, "--log-path", folder)
+      assert.isTrue(Exit.isSuccess(exit))
+    }))
+
+  it.effect("imitates the answers of a teacher with another tokenizer", () =>
+    Effect.gen(function*() {
+      const sized = [...otherTokens, "--batch-size", "8", "--max-tokens", "8", "--teacher", "effect-rl/tiny-128"]
+      const out = yield* iterationOf("prompt_distillation", ...sized)
+      assert.match(out, /iteration 1\/1 {2}NLL \d\.\d+ nats/)
     }))
 })

@@ -1,30 +1,26 @@
 /** Recipes in which a small model learns sums from worked examples, or from a teacher that scores the model's own answers. */
-import {
-  type ChatModel,
-  Credit,
-  type Evaluator,
-  InvalidOption,
-  Rl,
-  Setting,
-  Supervised,
-  SupervisedDataset,
-  Tinker
-} from "@effect-rl/core"
+import { type ChatModel, type Evaluator, Rl, Setting, Supervised, SupervisedDataset } from "@effect-rl/core"
 import { NllEvaluator } from "@effect-rl/core/evaluation"
 import { BatchSettings, RunOptions, type WeightedDatum } from "@effect-rl/core/program"
-import type { Renderer } from "@effect-rl/core/renderers"
+import type { Renderer, Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as CommonSettings from "../CommonSettings.ts"
+import * as Teacher from "../distillation/Teacher.ts"
 import * as ExampleSettings from "../ExampleSettings.ts"
 import * as Pipeline from "../Pipeline.ts"
 import * as Recipe from "../Recipe.ts"
 import * as Sums from "./Sums.ts"
 import * as WorkedSums from "./WorkedSums.ts"
 
-/** Errors of a run on examples that evaluates answers. */
-export type Error = Rl.Error | Renderer.RendererError | WeightedDatum.InvalidExample
+/** Errors of a run that evaluates answers and trains on examples, or learns from a teacher. */
+export type Error =
+  | Rl.Error
+  | Renderer.RendererError
+  | WeightedDatum.InvalidExample
+  | ChatModel.ChatModelError
+  | Tokenizer.TokenizerError
 
 type Parts =
   & Pick<Recipe.Task<Error>, "run" | "check" | "maxTokens" | "examples">
@@ -85,31 +81,6 @@ export const supervised = Recipe.make({
   }
 })
 
-/** Fails if the backend reports that the teacher's tokenizer differs from the student's. */
-const checkTokenizer = Effect.fnUntraced(function*(
-  field: string,
-  teacher: string,
-  { capabilities, name }: ChatModel.ChatModel
-) {
-  const own = capabilities.tokenizerFingerprint
-  const { tokenizerFingerprint = own } = yield* Tinker.Tinker.use((tinker) => tinker.capabilities(teacher))
-  if (own === undefined || tokenizerFingerprint === own) return
-  return yield* new InvalidOption.InvalidOption({
-    field,
-    found: teacher,
-    expected: `a model or a checkpoint with the tokenizer of ${name}`
-  })
-})
-
-/** A sampler for the model or the checkpoint that the setting `field` names. */
-export const samplerOf = Effect.fnUntraced(function*(field: string, teacher: string, student: ChatModel.ChatModel) {
-  const tinker = yield* Tinker.Tinker
-  const models = yield* tinker.models
-  if (!models.includes(teacher)) return yield* tinker.createSamplingClient({ modelPath: teacher })
-  yield* checkTokenizer(field, teacher, student)
-  return yield* tinker.createSamplingClient({ baseModel: teacher })
-})
-
 /**
  * On-policy distillation: the student answers, and the teacher's log-probabilities score each token. Rewards are reported but not trained
  * on.
@@ -132,11 +103,11 @@ export const onPolicyDistill = Recipe.make({
       Setting.withDefault(BatchSettings.BatchSettings.fields.groupSize, 2),
       "Answers to each problem"
     ),
-    /** Model to learn from, or the path of a checkpoint; its tokenizer must be the student's. Default: effect-rl/tiny-128. */
+    /** Model to learn from, or the path of a checkpoint; its tokenizer may differ from the student's. Default: effect-rl/tiny-128. */
     teacher: Setting.checkpoint({
       weights: "sampler",
       default: "effect-rl/tiny-128",
-      help: "Model to learn from, or the path of a checkpoint; its tokenizer must be the student's"
+      help: "Model to learn from, or the path of a checkpoint; its tokenizer may differ from the student's"
     })
   }),
   build: Effect.fnUntraced(function*(model, settings) {
@@ -149,8 +120,8 @@ export const onPolicyDistill = Recipe.make({
       run: { ...options.run, evaluators: [Sums.evaluator(model, maxTokens)] }
     }
     const run = Effect.map(
-      samplerOf("teacher", teacher, model),
-      (teacher) => Rl.run({ ...given, update: { ...given.update, credit: Credit.distill({ teacher }) } })
+      Teacher.credit("teacher", teacher, model),
+      (credit) => Rl.run({ ...given, update: { ...given.update, credit } })
     )
     const task = yield* Recipe.task({ options: given, answerTo: Sums.answerTo })
     return { ...task, run: Stream.unwrap(run), readers: 1 }

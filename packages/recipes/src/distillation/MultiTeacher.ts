@@ -18,6 +18,7 @@ import * as Source from "../datasets/Source.ts"
 import * as Format from "../format/Format.ts"
 import * as Pipeline from "../Pipeline.ts"
 import * as Recipe from "../Recipe.ts"
+import * as Teacher from "./Teacher.ts"
 
 const { groupSize, groupsPerBatch } = BatchSettings.BatchSettings.fields
 
@@ -39,17 +40,17 @@ const settings = Schema.Struct({
     identity: true,
     help: "hub: problems of DeepMath and chats of Tulu 3; made-up: sums and lists of words"
   }),
-  /** Model or checkpoint that teaches problems or sums; its tokenizer must be the student's. Default: Qwen/Qwen3.6-27B. */
+  /** Model or checkpoint that teaches problems or sums; its tokenizer may differ from the student's. Default: Qwen/Qwen3.6-27B. */
   mathTeacher: Setting.checkpoint({
     weights: "sampler",
     default: "Qwen/Qwen3.6-27B",
-    help: "Model or checkpoint that teaches problems or sums; its tokenizer must be the student's"
+    help: "Model or checkpoint that teaches problems or sums; its tokenizer may differ from the student's"
   }),
-  /** Model or checkpoint that teaches chats or lists; its tokenizer must be the student's. Default: Qwen/Qwen3.5-397B-A17B. */
+  /** Model or checkpoint that teaches chats or lists; its tokenizer may differ from the student's. Default: Qwen/Qwen3.5-397B-A17B. */
   chatTeacher: Setting.checkpoint({
     weights: "sampler",
     default: "Qwen/Qwen3.5-397B-A17B",
-    help: "Model or checkpoint that teaches chats or lists; its tokenizer must be the student's"
+    help: "Model or checkpoint that teaches chats or lists; its tokenizer may differ from the student's"
   })
 })
 
@@ -149,8 +150,8 @@ export const multiTeacher = Recipe.make({
     const options = CommonSettings.options(model, settings)
     const given = { ...options, dataset, sampling: { maxTokens }, run: { ...options.run, evaluators } }
     const run = Effect.gen(function*() {
-      const math = Credit.distill({ teacher: yield* SupervisedSums.samplerOf("mathTeacher", mathTeacher, model) })
-      const chat = Credit.distill({ teacher: yield* SupervisedSums.samplerOf("chatTeacher", chatTeacher, model) })
+      const math = yield* Teacher.credit("mathTeacher", mathTeacher, model)
+      const chat = yield* Teacher.credit("chatTeacher", chatTeacher, model)
       return Rl.run({ ...given, update: { ...given.update, credit: Credit.byTag({ math, chat }) } })
     })
     const answerTo = (prompt: string) => Option.orElse(Sums.answerTo(prompt), () => Format.answerTo(prompt))

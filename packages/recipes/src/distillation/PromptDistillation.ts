@@ -22,13 +22,14 @@ import type * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as SupervisedSums from "../arithmetic/SupervisedSums.ts"
+import type * as SupervisedSums from "../arithmetic/SupervisedSums.ts"
 import * as CommonSettings from "../CommonSettings.ts"
 import * as ExampleSettings from "../ExampleSettings.ts"
 import * as Format from "../format/Format.ts"
 import * as OtherModel from "../OtherModel.ts"
 import * as Pipeline from "../Pipeline.ts"
 import * as Recipe from "../Recipe.ts"
+import * as Teacher from "./Teacher.ts"
 import * as TeacherAnswers from "./TeacherAnswers.ts"
 
 const settings = Schema.Struct({
@@ -53,6 +54,7 @@ const settings = Schema.Struct({
   /** Model or checkpoint that answers with the prompt (the base model unless given). */
   teacher: Setting.checkpoint({
     weights: "sampler",
+    default: "",
     help: "Model or checkpoint that answers with the prompt (the base model unless given)"
   }),
   /** Temperature of the teacher's answers. Default: 0.15. */
@@ -91,16 +93,18 @@ const answersOf = Effect.fnUntraced(function*(
   queries: TeacherAnswers.Queries,
   settings: Settings
 ) {
-  const { answers, maxTokens, teacher = model.name, teacherTemperature: temperature } = settings
+  const { answers, maxTokens, teacherTemperature: temperature } = settings
+  const teacher = settings.teacher === "" ? model.name : settings.teacher
   if (answers === "" && !Capabilities.promise(model.capabilities.seeds, "request")) {
     const expected = "a file, because the backend cannot repeat the teacher's answers for a resumed run"
     return yield* new InvalidOption.InvalidOption({ field: "answers", found: "none", expected })
   }
   const pattern = yield* patternOf(settings)
-  const sampled = Effect.flatMap(
-    SupervisedSums.samplerOf("teacher", teacher, model),
-    (client) => TeacherAnswers.sample(client, queries, { model, maxTokens, temperature, pattern })
-  )
+  const sampled = Effect.gen(function*() {
+    const { client, model: own } = yield* Teacher.open("teacher", teacher, model)
+    const writer = yield* OtherModel.withoutThinking(own)
+    return yield* TeacherAnswers.sample(client, queries, { model: writer, maxTokens, temperature, pattern })
+  })
   return yield* (answers === "" ? sampled : TeacherAnswers.kept(answers, sampled))
 })
 
