@@ -64,6 +64,13 @@ const chooseRenderer = (
   return Effect.flatMap(chooseName(name, renderer, tokenizer), (chosen) => Renderers.byName(chosen, tokenizer))
 }
 
+/** Warns of a named renderer that the registry does not list for the model. One that runs the model's own chat template is fine too. */
+const warnIfUnusual = (name: string, { name: renderer }: Renderer.Renderer, { renderers }: ModelRegistry.Model) =>
+  renderers.includes(renderer) || renderer === JinjaRenderer.name ? Effect.void : Effect.logWarning(
+    `the renderer "${renderer}" is not one of those for ${name} (${renderers.join(", ")}), so the model may read`
+      + " tokens that it was not trained on"
+  )
+
 const checkFingerprint = (
   name: string,
   source: string,
@@ -79,7 +86,8 @@ const checkFingerprint = (
 
 /**
  * Checks that the backend has the model, then loads its tokenizer and renderer. Fails if the backend does not have the model, the tokenizer
- * is not the one the model was trained with, or no renderer is known for it.
+ * is not the one the model was trained with, or no renderer is known for it. Logs a warning if a renderer is named that the registry does
+ * not list for the model.
  *
  * @example
  * Effect.gen(function*() {
@@ -104,5 +112,6 @@ export const resolve: (
   const source = typeof wanted === "string" ? `the tokenizer loaded from "${wanted}"` : "the tokenizer that was passed"
   yield* checkFingerprint(name, source, tokenizer, capabilities)
   const renderer = yield* chooseRenderer(name, options.renderer ?? known?.renderers[0], tokenizer)
+  if (typeof options.renderer === "string" && known !== undefined) yield* warnIfUnusual(name, renderer, known)
   return { name, tokenizer, renderer, capabilities }
 })

@@ -3,7 +3,7 @@ import type { Capabilities } from "@effect-rl/core/backend"
 import { type JinjaTemplate, Tokenizer } from "@effect-rl/core/renderers"
 import * as Qwen3 from "@effect-rl/core/renderers/qwen/Qwen3"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Result } from "effect"
+import { Effect, Layer, Logger, Result } from "effect"
 import * as CharTokenizer from "../renderers/CharTokenizer.ts"
 
 /** A chat template that must not be rendered. */
@@ -67,6 +67,19 @@ describe("ChatModel.resolve", () => {
       const model = yield* ChatModel.resolve("Qwen/Qwen3-8B", { renderer: "role_colon" })
       assert.strictEqual(model.renderer.name, "role_colon")
     }).pipe(Effect.provide(qwenOnly)))
+
+  it.effect("warns of a named renderer that is not for the model", () => {
+    const warnings: Array<string> = []
+    const logger = Logger.make(({ message }) => void warnings.push(String(message)))
+    return Effect.gen(function*() {
+      yield* ChatModel.resolve("Qwen/Qwen3-8B")
+      yield* ChatModel.resolve("Qwen/Qwen3-8B", { renderer: "qwen3_disable_thinking" })
+      assert.deepStrictEqual(warnings, [])
+      yield* ChatModel.resolve("Qwen/Qwen3-8B", { renderer: "role_colon" })
+      assert.strictEqual(warnings.length, 1)
+      assert.include(warnings[0], "the renderer \"role_colon\" is not one of those for Qwen/Qwen3-8B (qwen3, ")
+    }).pipe(Effect.provide([qwenOnly, Logger.layer([logger])]))
+  })
 
   it.effect("takes a custom renderer, or a function that makes one", () =>
     Effect.gen(function*() {
