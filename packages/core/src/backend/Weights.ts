@@ -20,8 +20,8 @@ export interface Weights {
    * freed when newer weights exist and the last scope that uses it has closed.
    */
   readonly sampler: Effect.Effect<Sampler, TinkerError, Scope.Scope>
-  /** Forward passes with the same weights. */
-  readonly training: Pick<TrainingClient, "forward" | "info">
+  /** Forward passes with the same weights, and checkpoints of them. */
+  readonly training: Pick<TrainingClient, "forward" | "info" | "saveWeightsForSampler">
 }
 
 const isWeighted = (datum: Datum.Datum<Datum.Kind>): datum is Datum.Datum<"WeightedTokens"> =>
@@ -58,7 +58,8 @@ export const absent: Weights = {
   sampler: Effect.fail(absentFor("saveWeightsAndGetSamplingClient")),
   training: {
     info: { modelId: "absent", baseModel: "absent", loraRank: 0 },
-    forward: () => Effect.fail(absentFor("forward"))
+    forward: () => Effect.fail(absentFor("forward")),
+    saveWeightsForSampler: () => Effect.fail(absentFor("saveWeightsForSampler"))
   }
 }
 
@@ -80,6 +81,7 @@ export const fromSamplingClient = (client: SamplingClient): Weights => ({
         const logprobs = yield* NextTokens.logprobs(client, weighted)
         return { await: Effect.succeed({ logprobs, metrics: { "loss:sum": crossEntropy(weighted, logprobs) } }) }
       }
-    )
+    ),
+    saveWeightsForSampler: () => Effect.succeed({ await: Effect.succeed({ path: client.modelPath }) })
   }
 })

@@ -9,3 +9,4 @@ export type { Assigned, Credit, GroupCredit, RoleOptions, Traits, Verdict } from
 export { batchRelative, byTag, everyGroup, groupRelative, roleRelative, shrinkage } from "./credit/FromRewards.ts"
 export { distill, type DistillOptions, klPenalty, type Models, type OtherPrompt } from "./credit/FromWeights.ts"
 export * from "./credit/Shaped.ts"
+export { trailing } from "./credit/Trailing.ts"

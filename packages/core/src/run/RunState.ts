@@ -178,7 +178,11 @@ export const makeSamplers = Effect.fnUntraced(function*({ budget, client, model,
     limited,
     weights: (lane) => ({
       sampler: Effect.flatMap(RcRef.get(sampler), (sampler) => limited(sampler, lane)),
-      training: { info: client.info, forward: budget.meterForward(client.forward) }
+      training: {
+        info: client.info,
+        forward: budget.meterForward(client.forward),
+        saveWeightsForSampler: client.saveWeightsForSampler
+      }
     })
   }
   return samplers

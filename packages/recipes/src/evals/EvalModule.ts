@@ -106,7 +106,7 @@ const packages: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     createScorer: ({ name, scorer }: { readonly name: string; readonly scorer: Callable }) =>
       Object.defineProperty((given: unknown) => scorer(given), "name", { value: name })
   },
-  "evalite/ai-sdk": { traceAISDKModel: same, wrapAISDKModel: same },
+  "evalite/ai-sdk": { cacheModel: same, traceAISDKModel: same, wrapAISDKModel: same },
   "evalite/traces": { reportTrace: skip },
   "vitest-evals": {
     describeEval: Object.assign((name: unknown, given: unknown) => register(name, given), { skip })

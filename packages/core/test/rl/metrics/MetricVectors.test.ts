@@ -100,7 +100,11 @@ describe("an update's recorded numbers", () => {
         const unused = Effect.die(new Error("nothing is trained"))
         const numbers = yield* PostUpdate.measure(input.datums.map(datumOf))({
           sampler: Effect.succeed({ client, step: 1 }),
-          training: { forward: () => unused, info: { modelId: "m", baseModel: "m", loraRank: 1 } }
+          training: {
+            forward: () => unused,
+            saveWeightsForSampler: () => unused,
+            info: { modelId: "m", baseModel: "m", loraRank: 1 }
+          }
         })
         assert.deepStrictEqual(asked, output.queried_sequences)
         same(numbers, output.metrics)
