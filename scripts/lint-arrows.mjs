@@ -42,6 +42,7 @@ const rooms = {
     "rl",
     "supervised",
     "preference",
+    "prompts",
     "report",
     "testing"
   ],

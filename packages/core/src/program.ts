@@ -62,6 +62,12 @@ export * as BitsPerByte from "./supervised/BitsPerByte.ts"
 export * as PairLoss from "./preference/PairLoss.ts"
 /** Options of a DPO run. */
 export * as DpoOptions from "./preference/DpoOptions.ts"
+/** Reflective optimisation of a task's instruction instead of weights. */
+export * as Prompts from "./prompts/Prompts.ts"
+/** Options of a run that optimises instructions. */
+export * as PromptsOptions from "./prompts/PromptsOptions.ts"
+/** The instructions that a run has evaluated, and their scores by problem. */
+export * as Pool from "./prompts/Pool.ts"
 /** The known name closest to a mistyped one. */
 export * as Suggestion from "./settings/Suggestion.ts"
 /** The error of an iteration that dropped more members than allowed. */

@@ -76,6 +76,13 @@ const Begun = Schema.Struct({
   ended: Schema.optionalKey(Schema.Int)
 })
 
+/** An instruction that a model wrote, why its earlier answers were not used, and the tokens of all its answers. */
+const Proposal = Schema.Struct({
+  instruction: Schema.String,
+  refusals: Schema.Array(Schema.Literals(["missing", "long", "known"])),
+  usage: Usage
+})
+
 /** The rollouts of `groups` groups start, with the weights after `step` optimizer steps. */
 export const Sampling = Schema.TaggedStruct("Sampling", {
   ...stamp,
@@ -83,7 +90,9 @@ export const Sampling = Schema.TaggedStruct("Sampling", {
   step: Schema.Natural,
   groups: Schema.Int,
   /** The groups; present only if they may be trained on in another iteration than the one in which they begin. */
-  begun: Schema.optionalKey(Schema.Array(Begun))
+  begun: Schema.optionalKey(Schema.Array(Begun)),
+  /** The instruction that the last half of the groups is sampled with; present only in runs that optimise instructions. */
+  proposal: Schema.optionalKey(Proposal)
 })
 
 /** The age of a group in iterations, relative to the weights before its update, split into rollout time and queue time. */

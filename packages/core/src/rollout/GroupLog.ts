@@ -15,6 +15,8 @@ import type { GroupResult } from "./GroupResult.ts"
 
 /** Identifies a group of an iteration, sampled with the weights after `step` optimizer steps. */
 export interface Origin {
+  /** The evaluation that a training program samples the group for; absent for all other groups. */
+  readonly evaluator?: string
   readonly iteration: number
   readonly step: number
   readonly key: string

@@ -17,6 +17,7 @@ import * as Spent from "../records/Spent.ts"
 import * as Usage from "../records/Usage.ts"
 import { GroupLog } from "../rollout/GroupLog.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
+import * as Program from "./Program.ts"
 import * as RunState from "./RunState.ts"
 import * as Budget from "./spending/Budget.ts"
 
@@ -45,9 +46,11 @@ export const measure = Effect.fnUntraced(function*<EE, ER>(
 ) {
   const place = { ...at, evaluator: evaluator.name }
   const startedAt = yield* Clock.currentTimeMillis
+  const { position: { cursor } } = yield* Ref.get(run.status)
   // The tokens of an evaluation are not added to any iteration's.
   const [{ metrics, reward, score }] = yield* Usage.measure(evaluator.evaluate(weights)).pipe(
-    Effect.provideService(GroupLog, run.groups({ _tag: "Evaluation", ...place }))
+    Effect.provideService(GroupLog, run.groups({ _tag: "Evaluation", ...place })),
+    Effect.provideService(Program.State, cursor)
   )
   run.measured.add(nameOf(evaluator.name, at))
   const seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000

@@ -1,5 +1,6 @@
 /** A training algorithm as a value: how it computes its updates from the current weights. */
 import * as Arr from "effect/Array"
+import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -133,6 +134,12 @@ export interface Program<Cursor, out E = never, out R = never> {
     until: number
   ) => Stream.Stream<Progress | Iteration<Cursor, E, R>, E, R>
 }
+
+/**
+ * The program's state after the last settled iteration, encoded by its codec. A run provides it to its evaluators, for programs that
+ * optimise more than the weights; it is null outside of a run.
+ */
+export const State = Context.Reference<Json>("@effect-rl/core/run/Program/State", { defaultValue: () => null })
 
 /** An update whose passes are all known in advance. */
 export const update = <E, R>(
