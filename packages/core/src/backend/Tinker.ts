@@ -12,11 +12,17 @@ import type { Checkpoint, TrainingClient, UserMetadata } from "./TrainingClient.
  * adapters.
  */
 export interface LoraOptions {
+  /** The base model's name at the backend. */
   readonly baseModel: string
+  /** Rank of the adapter's matrices. Default: the backend's. */
   readonly loraRank?: number
+  /** Seed of the adapter's initial values. Default: the backend's. */
   readonly seed?: number
+  /** Adapt the MLP layers. Default: the backend's. */
   readonly trainMlp?: boolean
+  /** Adapt the attention layers. Default: the backend's. */
   readonly trainAttn?: boolean
+  /** Adapt the output layer. Default: the backend's. */
   readonly trainUnembed?: boolean
   /** Metadata of the training run, for backends that list runs. */
   readonly userMetadata?: UserMetadata

@@ -88,6 +88,7 @@ export interface SaveOptions {
  * files are not encrypted.
  */
 export interface ExternalSaveOptions extends Pick<SaveOptions, "ttl"> {
+  /** Public keys of age; the file is encrypted for their owners. Default: not encrypted. */
   readonly ageEncryptionRecipients?: ReadonlyArray<string>
 }
 

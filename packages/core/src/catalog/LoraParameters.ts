@@ -4,9 +4,13 @@ import * as ModelRegistry from "./ModelRegistry.ts"
 
 /** Rank and trained parts of an adapter, named as in `LoraOptions`. Default: rank 32, all parts trained. */
 export interface Options {
+  /** Rank of the adapter's matrices. Default: 32. */
   readonly loraRank?: number
+  /** Adapt the MLP layers. Default: true. */
   readonly trainMlp?: boolean
+  /** Adapt the attention layers. Default: true. */
   readonly trainAttn?: boolean
+  /** Adapt the output layer. Default: true. */
   readonly trainUnembed?: boolean
 }
 

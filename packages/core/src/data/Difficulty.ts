@@ -42,6 +42,7 @@ export const learnability = ({ least = 0.05, success }: LearnabilityOptions): We
 
 /** The group weight, and the size and number of batches. */
 export interface Options extends Pick<BatchSettings.BatchSettings, "groupsPerBatch"> {
+  /** The weight of a group, by its earlier results: groups are drawn in proportion to it. */
   readonly weight: Weight
   /** The number of batches. Default: as many as the dataset has. */
   readonly batches?: number

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Seed from "../records/Seed.ts"
 
 export interface Options {
+  /** Rows per batch. */
   readonly batchSize: number
   /** The number of passes over the rows. Default: 1. */
   readonly epochs?: number

@@ -27,6 +27,7 @@ export interface Problem<out E = never, out R = never> {
 
 /** The model and the groups that attempt the problems. */
 export interface Options extends Pick<BatchSettings, "groupSize"> {
+  /** Renders the questions and parses the answers. */
   readonly model: Pick<ChatModel, "renderer">
   /** Messages before each question, such as worked examples. */
   readonly prefix?: ReadonlyArray<Message.Message>

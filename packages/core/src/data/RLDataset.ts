@@ -104,6 +104,7 @@ export function fromArray<A, E, R>(
 
 /** How rows become problems, their groups, and the order of the rows. */
 export interface ProblemsOptions<A, E, R> extends Problems.Options, Omit<FromArrayOptions<A, never>, "group"> {
+  /** A row's question and the check of its answers. */
   readonly problem: (row: A, index: number) => Problems.Problem<E, R>
 }
 

@@ -19,6 +19,7 @@ export interface Options {
   readonly name: string
   /** The number of rows in an epoch; later rows are not read. */
   readonly rows: number
+  /** Rows per batch. */
   readonly batchSize: number
   /** The number of passes over the rows. Default: 1. */
   readonly epochs?: number

@@ -67,7 +67,9 @@ export interface EnvGroupBuilder<out E = never, out R = never> {
 
 /** Options of a group whose members are independent. */
 export interface Options<E, R, AE, AR> {
+  /** Identifies the group within its batch, and names it in records. */
   readonly key: string
+  /** The number of members, which are compared with each other. */
   readonly size: number
   /** Tags of the group. Default: none. */
   readonly tags?: ReadonlyArray<string>

@@ -22,9 +22,13 @@ type Check<E, R> = (text: string) => boolean | Effect.Effect<boolean, E, R>
 
 /** The question and how answers to it are graded. */
 export interface Options<E = never, R = never> {
+  /** Renders the question and parses the answer. */
   readonly model: Pick<ChatModel, "renderer">
+  /** The question, as the text of a user message. */
   readonly question: string
+  /** The expected answer, for transcripts. */
   readonly referenceAnswer: string
+  /** Whether the text of an answer is right. */
   readonly checkAnswer: Check<E, R>
   /** Whether a response is well formed. Default: every response is. */
   readonly checkFormat?: (text: string) => boolean

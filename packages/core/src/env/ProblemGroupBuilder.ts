@@ -7,8 +7,11 @@ import type { ProblemEnv } from "./ProblemEnv.ts"
 
 /** The key and size of a group, and the environment of its problem. */
 export interface Options<E, R> {
+  /** Identifies the group within its batch, and names it in records. */
   readonly key: string
+  /** The number of members, which are compared with each other. */
   readonly size: number
+  /** A member's problem. */
   readonly env: (member: number, attempt: Attempt) => ProblemEnv<E, R>
   /** Tags of the group. Default: `["problems"]`. */
   readonly tags?: ReadonlyArray<string>

@@ -12,6 +12,7 @@ export interface Interval {
 export interface Options {
   /** The lower bound of the observations. `most` is the upper bound. */
   readonly least: number
+  /** The upper bound of the observations. */
   readonly most: number
   /** The probability that any of the intervals misses the mean. Default: 0.05. */
   readonly alpha?: number

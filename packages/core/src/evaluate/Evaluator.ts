@@ -43,8 +43,11 @@ type RolloutOptions = "concurrency" | "limits" | "termination" | "memberTimeout"
 
 /** The groups of a test set, and how they are rolled out and scored. */
 export interface TestSetOptions<E, R, HE = never, HR = never> extends Pick<Rollout.StreamOptions, RolloutOptions> {
+  /** The name of the evaluation in records and metrics. */
   readonly name: string
+  /** The held-out groups, one per problem. */
   readonly groups: ReadonlyArray<EnvGroupBuilder<E, R>>
+  /** Maximum number of tokens per turn. */
   readonly maxTokens: number
   /** Sampling temperature; 0 takes the most likely token. Default: 1. */
   readonly temperature?: number
@@ -54,6 +57,7 @@ export interface TestSetOptions<E, R, HE = never, HR = never> extends Pick<Rollo
    * What to do if a member or the backend fails. Default: a failed member is left out and counted; a failed backend ends the evaluation.
    */
   readonly onFailure?: FailurePolicy.FailurePolicy<NoInfer<E | HE>, TinkerError>
+  /** Effects to run around members and groups. Default: none. */
   readonly hooks?: Hooks<HE, HR>
 }
 

@@ -24,6 +24,7 @@ export interface LearningRate {
 
 /** The peak rate and the warm-up. */
 export interface Options {
+  /** The highest learning rate. */
   readonly peak: number
   /** Number of iterations over which the rate rises linearly to its peak. Default: 0. */
   readonly warmup?: number

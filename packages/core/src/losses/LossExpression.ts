@@ -63,9 +63,13 @@ export interface LossExpression<in out X extends Extras = {}> {
  * names.
  */
 export interface Options<P extends Readonly<Record<string, number>>, X extends Extras> {
+  /** Numbers that the body gets as terms. Default: none. */
   readonly parameters?: P
+  /** Inputs of the loss beyond the common ones, per token or per sequence. Default: none. */
   readonly extras?: X
+  /** LaTeX symbols of parameters and extras. Default: their names. */
   readonly symbols?: { readonly [K in keyof NoInfer<P> | keyof NoInfer<X>]?: string }
+  /** The named loss that computes the same, which a backend that has it computes by name. Default: none. */
   readonly equivalent?: Loss.Loss<"PolicyTokens"> | undefined
 }
 

@@ -418,7 +418,9 @@ export type ObservationExtras = {
 }
 
 export interface ObservationOptions {
+  /** Lower bound of the importance ratio. Default: 0.8. */
   readonly clipLow?: number
+  /** Upper bound of the importance ratio. Default: 1.2. */
   readonly clipHigh?: number
   /** Weight of the cross entropy term. Default: 0.1. */
   readonly weight?: number

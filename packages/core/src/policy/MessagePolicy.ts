@@ -28,6 +28,7 @@ export interface MessagePolicy<out E = never, out R = never> {
 
 /** How messages are sampled and parsed. */
 export interface SamplingOptions extends Policy.SamplingOptions {
+  /** Renders the messages and parses the answers. */
   readonly model: Pick<ChatModel, "renderer">
   /** Where responses end. Default: the renderer's own stop. */
   readonly stop?: Sampling.Stop

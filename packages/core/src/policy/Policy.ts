@@ -33,7 +33,9 @@ export interface SamplingOptions {
   readonly maxTokens: number
   /** Sampling temperature. Values other than the default bias the log-probabilities that training reads. Default: 1. */
   readonly temperature?: number
+  /** Samples from the most likely tokens that together have this probability. Default: 1, all tokens. */
   readonly topP?: number
+  /** Samples from this many of the most likely tokens. Default: all tokens. */
   readonly topK?: number
   /** The run's seed, from which the seed of each turn is derived. */
   readonly seed: number

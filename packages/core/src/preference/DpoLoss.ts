@@ -32,6 +32,7 @@ const unpaired = (data: Data) =>
 
 /** The name of a loss (default "sigmoid"), its parameters (default: those of the loss), and the reference. */
 export interface Options extends Partial<PairLoss.Parameters> {
+  /** The preference loss. Default: sigmoid, that of DPO. */
   readonly loss?: PairLoss.Name
   /** The reference's log-probabilities of the same data, `[T]` per datum. A loss without a reference ignores them. */
   readonly referenceDT: ReadonlyArray<Float32Array>

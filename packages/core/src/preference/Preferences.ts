@@ -40,6 +40,7 @@ export interface Preferences<out E = never, out R = never> {
 
 /** How preferences are converted to datums and batches. */
 export interface Options extends Epochs.Options {
+  /** Renders the conversations. */
   readonly model: Pick<ChatModel, "renderer">
   /** Maximum length of a conversation in tokens; the rest is cut off. Default: unlimited. */
   readonly maxLength?: number

@@ -9,12 +9,15 @@ export type { Evaluation, Report } from "./RewardSeries.ts"
 export interface SvgOptions {
   /** The title of the document; default: "Reward". */
   readonly title?: string
+  /** Evaluations to mark on the curve. Default: none. */
   readonly evaluations?: ReadonlyArray<RewardSeries.Evaluation>
 }
 
 /** The columns and rows of the text. Widths below 24 and heights below 5 are raised to these minimums. */
 export interface TextOptions {
+  /** Width in characters. */
   readonly width: number
+  /** Height in lines. */
   readonly height: number
 }
 

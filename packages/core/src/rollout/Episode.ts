@@ -24,6 +24,7 @@ import { type Reason, RolloutError, StepTimedOut, TurnTimedOut, Unsupported, Vio
 export interface Options<out E = never, out R = never> {
   /** The caller's limits. The environment's own limits apply if they are tighter. Default: unlimited. */
   readonly limits?: Limits.Limits
+  /** Effects to run around the episode. Default: none. */
   readonly hooks?: Hooks<E, R>
 }
 

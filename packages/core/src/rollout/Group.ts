@@ -77,6 +77,7 @@ export interface Bounds extends Schema.Codec.Encoded<typeof BoundSettings> {}
 export interface Options<in E = unknown, in PE = unknown, HE = never, HR = never> extends Bounds {
   /** What happens when a member fails; default: `FailurePolicy.dropUngraded`. */
   readonly onFailure?: FailurePolicy.FailurePolicy<E | NoInfer<HE>, PE>
+  /** Effects to run around members and the group. Default: none. */
   readonly hooks?: Hooks<HE, HR>
 }
 

@@ -11,6 +11,7 @@ import type { SupervisedDataset } from "./SupervisedDataset.ts"
 
 /** The evaluator's name, its data and an optional tokenizer. */
 export interface Options<E, R> {
+  /** The name of the evaluation in records and metrics. */
   readonly name: string
   /** Held-out examples; all batches are read. */
   readonly dataset: SupervisedDataset<E, R>

@@ -34,6 +34,7 @@ export interface SupervisedDataset<out E = never, out R = never> {
 
 /** How a conversation becomes examples. */
 export interface ExampleOptions {
+  /** Renders the conversations. */
   readonly model: Pick<ChatModel, "renderer">
   /** Which messages are trained; default `all_assistant_messages`. */
   readonly trainOn?: Renderer.TrainOnWhat

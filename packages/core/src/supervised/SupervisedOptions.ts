@@ -12,6 +12,7 @@ import type { SupervisedDataset } from "./SupervisedDataset.ts"
 
 /** How the weights are updated. */
 export interface UpdateOptions extends LearningRate.RateOptions {
+  /** Adam's settings, apart from the learning rate. */
   readonly adam?: AdamParams.AdamSettings
 }
 

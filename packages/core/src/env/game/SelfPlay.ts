@@ -13,8 +13,11 @@ import * as GameEnding from "./GameEnding.ts"
 
 /** A game, and the group that plays it. */
 export interface Options<State> {
+  /** Identifies the group within its batch, and names it in records. */
   readonly key: string
+  /** Renders the messages and parses the answers. */
   readonly model: Pick<ChatModel, "renderer">
+  /** The game that the policy plays against itself. */
   readonly game: Game.Game<State>
   /** Tags of the group. Default: `["self_play"]`. */
   readonly tags?: ReadonlyArray<string>

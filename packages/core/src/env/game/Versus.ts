@@ -13,13 +13,17 @@ import * as GameEnding from "./GameEnding.ts"
 
 /** A game, the opponent, and the size of the group. */
 export interface Options<State, E, R> {
+  /** Identifies the group within its batch, and names it in records. */
   readonly key: string
   /** The number of matches, one per member. */
   readonly size: number
+  /** Renders the messages and parses the answers. */
   readonly model: Pick<ChatModel, "renderer">
+  /** The game that is played. */
   readonly game: Game.Game<State>
   /** The side that each member plays. Default: the member's index modulo the number of players. */
   readonly player?: (member: number) => number
+  /** Plays the other sides. */
   readonly opponent: MessagePolicy<E, R>
   /** Tags of the group. Default: `["versus"]`. */
   readonly tags?: ReadonlyArray<string>

@@ -16,10 +16,15 @@ import * as Tournament from "./Tournament.ts"
 
 /** The prompt, the preference model, and how answers are compared. */
 export interface Options<E, R> {
+  /** Identifies the group within its batch, and names it in records. */
   readonly key: string
+  /** The number of members, which are compared with each other. */
   readonly size: number
+  /** Renders the messages and parses the answers. */
   readonly model: Pick<ChatModel, "renderer">
+  /** The conversation to answer. */
   readonly messages: ReadonlyArray<Message.Message>
+  /** Says which of two answers is better. */
   readonly preferenceModel: PreferenceModel<E, R>
   /** Whether each pair is compared in both orders. Default: "all_pairs_both_ways". */
   readonly pattern?: Tournament.Pattern

@@ -18,11 +18,17 @@ import * as Rubric from "./Rubric.ts"
 
 /** The prompt, the rubrics and the judge. */
 export interface Options<E, R> {
+  /** Identifies the group within its batch, and names it in records. */
   readonly key: string
+  /** The number of members, which are compared with each other. */
   readonly size: number
+  /** Renders the messages and parses the answers. */
   readonly model: Pick<ChatModel, "renderer">
+  /** The conversation to answer. */
   readonly messages: ReadonlyArray<Message.Message>
+  /** The criteria that an answer is judged by. */
   readonly rubrics: Arr.NonEmptyReadonlyArray<Rubric.Rubric>
+  /** The model that judges. */
   readonly judge: MessagePolicy<E, R>
   /** Weight of the format in the reward. Default: 0.1. */
   readonly formatCoef?: number

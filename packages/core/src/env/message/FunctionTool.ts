@@ -54,8 +54,11 @@ export type Parameters<P> =
 
 /** A tool's description and its handler. */
 export type Options<P, E, R, F extends E = never> = Parameters<P> & {
+  /** The name by which the model calls the tool. */
   readonly name: string
+  /** What the tool does, for the model. */
   readonly description: string
+  /** Answers a call. */
   readonly handler: (parameters: P) => Effect.Effect<string | Answer, E, R>
   /** Time limit of the handler. A call that takes longer is answered with an error. Default: unlimited. */
   readonly timeout?: Duration.Input

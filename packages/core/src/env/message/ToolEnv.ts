@@ -36,7 +36,9 @@ export interface Settings extends MessageEnv.Settings {
 
 /** A task with its tools and grader. */
 export interface Options<T extends FunctionTool.FunctionTool<unknown, unknown>, E, R> extends Settings {
+  /** Renders the messages and parses the answers. */
   readonly model: Pick<ChatModel, "renderer">
+  /** The tools that the model may call. */
   readonly tools: ReadonlyArray<T>
   /** The system prompt. The renderer adds the descriptions of the tools to it. */
   readonly systemPrompt?: string

@@ -9,6 +9,7 @@ import type * as MessageEnv from "./MessageEnv.ts"
 export interface Options<UE, UR, GE, GR> {
   /** Prefix of the keys of the requests to the user's model: the attempt key passed to `makeEnv`. */
   readonly key: string
+  /** The model that writes the user's messages. */
   readonly user: MessagePolicy<UE, UR>
   /** Who the user is and what they want. The policy does not see it. */
   readonly persona: string

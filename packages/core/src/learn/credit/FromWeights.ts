@@ -154,6 +154,7 @@ const addPull = (
   }))
 
 export interface DistillOptions<out E = never, out R = never> extends Partial<Pull> {
+  /** Samples from the weights to learn from. */
   readonly teacher: SamplingClient
   /** Estimator of advantages from the task's rewards, which are added to the teacher's. Default: none. */
   readonly estimator?: Advantage.Estimator

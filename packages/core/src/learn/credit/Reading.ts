@@ -35,7 +35,9 @@ export const identity = ({ student, teacher }: Models): JsonObject => ({
 })
 
 export interface Options<out E = never, out R = never> {
+  /** What the teacher reads instead of the student's prompt. Default: the same prompt. */
   readonly prompt?: OtherPrompt<E, R> | undefined
+  /** The models of student and teacher, if their tokenizers differ. */
   readonly models?: Models | undefined
 }
 

@@ -15,6 +15,7 @@ import * as Case from "./Case.ts"
 
 /** The model to check the contract with. */
 export interface Options {
+  /** The model to test the backend with. */
   readonly baseModel: string
   /** The model's tokenizer; without it, rules about text are not checked. */
   readonly tokenizer?: Tokenizer
