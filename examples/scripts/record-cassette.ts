@@ -1,4 +1,4 @@
-// Records the cassette of example 07 again: our own server runs the engine, and our client records its requests. Also stores what the run
+// Records the cassette of example 04 again: our own server runs the engine, and our client records its requests. Also stores what the run
 // reported.
 import { RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
@@ -10,7 +10,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import { createServer } from "node:http"
-import { cassette, learnSums, metricsFile, reported } from "../src/07-cassette.ts"
+import { cassette, learnSums, metricsFile, reported } from "../src/04-cassette.ts"
 
 const served = Layer.unwrap(Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem

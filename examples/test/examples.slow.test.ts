@@ -31,12 +31,12 @@ const learned = (lines: ReadonlyArray<string>) => {
 }
 
 const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => void>> = {
-  "04-first-rl.ts": (lines) => {
+  "01-first-rl.ts": (lines) => {
     const rewards = found(lines, /^Step +\d+ \| reward: ([\d.]+) \| degenerate: \d+% \| datums: \d+$/)
     assert.strictEqual(rewards.length, 10)
     assert.isAbove(mean(rewards.slice(-3)), mean(rewards.slice(0, 3)) + 0.2)
   },
-  "05-abstractions.ts": (lines) => {
+  "02-abstractions.ts": (lines) => {
     assert.include(lines, "Reward: 0.9")
     assert.include(lines, "Training for 4 iterations, LR=1.00e-3")
     assert.deepStrictEqual(found(lines, /^Iteration (\d+): mean_reward=-?[\d.]+, datums=\d+$/), [0, 1, 2, 3])
@@ -48,29 +48,29 @@ const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => vo
       rewards.map((reward) => Number((reward - mean(rewards)).toFixed(3)))
     )
   },
-  "06-embed.ts": (lines) => {
+  "03-embed.ts": (lines) => {
     const rewards = found(lines, /^iteration \d+: reward (-?[\d.]+)$/)
     assert.isAtLeast(rewards.at(-1) ?? NaN, 0.6)
     assert.include(lines.join("\n"), "saved after")
   },
-  "07-cassette.ts": (lines) => {
+  "04-cassette.ts": (lines) => {
     const rewards = found(lines, /^iteration \d+: reward ([\d.]+), \d+ datums$/)
     assert.strictEqual(rewards.length, 5)
     assert.isAbove(rewards.at(-1) ?? NaN, rewards.at(0) ?? NaN)
     assert.strictEqual(lines.at(-1), "not recorded: learningRate is 0.002, recorded 0.001")
   },
-  "08-guess-number.ts": (lines) => {
+  "05-guess-number.ts": (lines) => {
     const rewards = found(lines, /-> .* \((-?\d)\)$/)
     assert.include(lines, "Guess: 639 -> Too low (0)")
     assert.strictEqual(lines.at(-2), "Guess: 687 -> Correct (1)")
     const total = rewards.reduce((sum, reward) => sum + reward, 0)
     assert.strictEqual(lines.at(-1), `reward ${total} after ${rewards.length} turns`)
   },
-  "09-calculator.ts": (lines) => {
+  "06-calculator.ts": (lines) => {
     const rewards = found(lines, /^iteration \d: reward ([\d.]+), calculator used in 0.5 of all episodes$/)
     assert.deepStrictEqual(rewards, [0.5, 0.5, 0.5])
   },
-  "10-self-play.ts": (lines) => {
+  "07-self-play.ts": (lines) => {
     const o = found(lines, /^match \d+: O (-?\d), X -?\d$/)
     const x = found(lines, /^match \d+: O -?\d, X (-?\d)$/)
     assert.strictEqual(o.length, 20)
@@ -78,32 +78,32 @@ const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => vo
       assert.include(["1,-1", "-1,1", "0,0", "-2,0", "0,-2"], `${reward},${x[match]}`)
     }
   },
-  "11-sl-loop.ts": (lines) => {
+  "08-sl-loop.ts": (lines) => {
     const nll = found(lines, /^Step \d \| NLL: ([\d.]+) \| learning rate: \d\.\de-\d$/)
     assert.strictEqual(nll.length, 10)
     assert.isBelow(nll.at(-1) ?? NaN, (nll.at(0) ?? NaN) / 2)
   },
-  "12-own-backend.ts": (lines) => {
+  "09-own-backend.ts": (lines) => {
     const rewards = lines.at(-1)?.split(" ").map(Number) ?? []
     assert.strictEqual(rewards.length, 30)
     assert.isAbove(rewards.at(-1) ?? NaN, 0.9)
   },
-  "13-replay.ts": (lines) => {
+  "10-replay.ts": (lines) => {
     const rewards = lines.at(-1)?.split(" ").map(Number) ?? []
     assert.strictEqual(rewards.length, 20)
     assert.isAbove(rewards.at(-1) ?? NaN, 0.8)
   },
-  "14-gigpo.ts": (lines) => {
+  "11-gigpo.ts": (lines) => {
     const rewards = found(lines, /^(-?\d\.\d{3})$/)
     assert.strictEqual(rewards.length, 10)
     assert.isAbove(mean(rewards.slice(-3)), mean(rewards.slice(0, 3)) + 0.1)
   },
-  "15-agent.ts": learned,
-  "16-tool-loop-agent.ts": learned,
-  "17-openai-agents.ts": learned,
-  "18-langgraph.ts": learned,
-  // A module to copy, without a program. 19-own-renderer.test.ts tests it.
-  "19-own-renderer.ts": (lines) => assert.deepStrictEqual(lines, [])
+  "12-agent.ts": learned,
+  "13-tool-loop-agent.ts": learned,
+  "14-openai-agents.ts": learned,
+  "15-langgraph.ts": learned,
+  // A module to copy, without a program. 16-own-renderer.test.ts tests it.
+  "16-own-renderer.ts": (lines) => assert.deepStrictEqual(lines, [])
 }
 
 layer(NodeServices.layer)("examples", (it) => {

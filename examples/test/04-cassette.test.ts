@@ -5,11 +5,11 @@ import { Cassette } from "@effect-rl/tinker"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Schema, Stream } from "effect"
-import { cassette, learnSums, metricsFile, reported } from "../src/07-cassette.ts"
+import { cassette, learnSums, metricsFile, reported } from "../src/04-cassette.ts"
 
 const Step = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite))
 
-layer(HuggingFace.layer.pipe(Layer.provideMerge(NodeServices.layer)))("07-cassette", (it) => {
+layer(HuggingFace.layer.pipe(Layer.provideMerge(NodeServices.layer)))("04-cassette", (it) => {
   it.effect("replays the training with the recorded metrics", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem

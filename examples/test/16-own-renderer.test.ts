@@ -3,7 +3,7 @@ import { ModelInput } from "@effect-rl/core/backend"
 import { RendererLaws, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { phi4Mini } from "../src/19-own-renderer.ts"
+import { phi4Mini } from "../src/16-own-renderer.ts"
 
 const tokenizer = TestTokenizer.make({
   name: "phi",
@@ -11,13 +11,13 @@ const tokenizer = TestTokenizer.make({
   pieces: TestTokenizer.characterPieces
 })
 
-describe("19-own-renderer satisfies the renderer laws", () => {
+describe("16-own-renderer satisfies the renderer laws", () => {
   for (const { check, name } of RendererLaws.rendererLaws(Effect.runSync(phi4Mini(tokenizer)), tokenizer)) {
     it.effect(name, () => check)
   }
 })
 
-describe("19-own-renderer", () => {
+describe("16-own-renderer", () => {
   it.effect("writes the marks of its family", () =>
     Effect.gen(function*() {
       const renderer = yield* phi4Mini(tokenizer)

@@ -2,15 +2,15 @@ import { RunStore } from "@effect-rl/core"
 import { Contract } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { layer, name, tokenizer, train } from "../src/12-own-backend.ts"
+import { layer, name, tokenizer, train } from "../src/09-own-backend.ts"
 
-describe("12-own-backend satisfies the backend contract", () => {
+describe("09-own-backend satisfies the backend contract", () => {
   for (const { check, name: rule } of Contract.contract({ baseModel: name, tokenizer })) {
     it.effect(rule, () => Effect.provide(check, layer))
   }
 })
 
-describe("12-own-backend", () => {
+describe("09-own-backend", () => {
   it.effect("learns the alphabet from rewards", () =>
     Effect.gen(function*() {
       const rewards = yield* train(30)

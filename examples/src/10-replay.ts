@@ -5,7 +5,7 @@ import { Seed } from "@effect-rl/core/environments"
 import { StoredDatum, type TrainingData } from "@effect-rl/core/program"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect, Schema } from "effect"
-import { layer, train } from "./12-own-backend.ts"
+import { layer, train } from "./09-own-backend.ts"
 
 /** The buffer, and `inner`, the memory of the wrapped credit. */
 const Memory = Schema.Struct({ inner: Schema.Json, buffer: Schema.Array(StoredDatum.StoredDatum) })

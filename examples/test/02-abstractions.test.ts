@@ -7,7 +7,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { existsSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { oneGroup, train, walkThrough } from "../src/05-abstractions.ts"
+import { oneGroup, train, walkThrough } from "../src/02-abstractions.ts"
 
 const name = "Qwen/Qwen3.5-4B"
 
@@ -37,7 +37,7 @@ const backend = Layer.unwrap(Effect.map(Tokenizer.Tokenizers.use(({ load }) => l
 }))
 
 const tutorial = (file: string) =>
-  layer(tokenizers(file))("05-abstractions", (it) => {
+  layer(tokenizers(file))("02-abstractions", (it) => {
     it.effect("reads 27 prompt tokens and rewards a correct answer without a stop with 0.9", () =>
       Effect.gen(function*() {
         const model = yield* ChatModel.resolve(name)
@@ -64,7 +64,7 @@ const tutorial = (file: string) =>
   })
 
 if (vocabulary === undefined) {
-  describe.skip("05-abstractions (skipped: shared/data/tokenizers absent)", () => {
+  describe.skip("02-abstractions (skipped: shared/data/tokenizers absent)", () => {
     it("needs the Qwen3 vocabulary", () => {})
   })
 } else tutorial(vocabulary)

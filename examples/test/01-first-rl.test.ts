@@ -1,8 +1,8 @@
-// Runs the unchanged program of example 04 on a scripted backend, by replacing the Layer.
+// Runs the unchanged program of example 01 on a scripted backend, by replacing the Layer.
 import { Call, LeakAudit, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Array, Effect, Layer } from "effect"
-import { program } from "../src/04-first-rl.ts"
+import { program } from "../src/01-first-rl.ts"
 
 const tokenizer = TestTokenizer.characters
 
@@ -28,7 +28,7 @@ const trained = Effect.map(
   (calls) => calls.map(Call.describe).filter((call) => !call.startsWith("sample"))
 )
 
-describe("04-first-rl on a scripted backend", () => {
+describe("01-first-rl on a scripted backend", () => {
   it.effect("trains on every answer of a group whose answers differ", () =>
     Effect.gen(function*() {
       const curve = yield* program

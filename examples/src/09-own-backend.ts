@@ -1,5 +1,5 @@
 // A complete custom backend: a model whose next letter depends only on the previous letter, with one table of logits. It satisfies the
-// contract of every backend (examples/test/12-own-backend.test.ts), so any training program runs on it. In this example it learns the
+// contract of every backend (examples/test/09-own-backend.test.ts), so any training program runs on it. In this example it learns the
 // alphabet.
 import {
   Advantage,
@@ -372,7 +372,7 @@ const nextLetter = (letter: string) =>
       })
   })
 
-/** Trains on the letters a to y in every iteration, and returns the mean reward of each. Example 13 uses `change` to wrap the credit. */
+/** Trains on the letters a to y in every iteration, and returns the mean reward of each. Example 10 uses `change` to wrap the credit. */
 export const train = Effect.fnUntraced(function*(
   iterations: number,
   change: (credit: Credit.Credit) => Credit.Credit = identity

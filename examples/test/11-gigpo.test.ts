@@ -5,7 +5,7 @@ import { TestTokenizer } from "@effect-rl/core/testing"
 import { GuessNumberEnv } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { gigpo } from "../src/14-gigpo.ts"
+import { gigpo } from "../src/11-gigpo.ts"
 
 const tokenizer = TestTokenizer.characters
 
@@ -31,7 +31,7 @@ const played = Effect.gen(function*() {
   )
 })
 
-describe("14-gigpo", () => {
+describe("11-gigpo", () => {
   it.effect("adds a turn's advantage within its state to its episode's advantage within the group", () =>
     Effect.gen(function*() {
       const [group] = Signal.informative([yield* played])

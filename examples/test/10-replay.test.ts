@@ -1,15 +1,15 @@
 import { RunStore } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { layer, train } from "../src/12-own-backend.ts"
-import { replay } from "../src/13-replay.ts"
+import { layer, train } from "../src/09-own-backend.ts"
+import { replay } from "../src/10-replay.ts"
 
 /** A separate backend and record store for each program. */
 const fresh = Effect.provide(Layer.mergeAll(layer, RunStore.RunStore.layerMemory), { local: true })
 
 const replaying = replay({ capacity: 400, count: 100 })
 
-describe("13-replay", () => {
+describe("10-replay", () => {
   it.effect("learns the alphabet with replayed datums", () =>
     Effect.gen(function*() {
       const rewards = yield* fresh(train(20, replaying))
