@@ -1,8 +1,10 @@
-// A certificate of GGUF exports: log-probabilities by llama.cpp, from the merged file and from base and adapter, beside the engine's own; and
-// by files that were exported with a fault, each of which has to be noticed.
+// A certificate of exported policies: log-probabilities by llama.cpp, from the merged file and from base and adapter, and by transformers and
+// peft, from the merged folder and from base and adapter, beside the engine's own; and by files that were exported with a fault, each of
+// which has to be noticed.
 //   LLAMA_CPP=folder node scripts/conformance/gguf.mjs [--write]      --write renews scripts/conformance/GGUF.md
 // $LLAMA_CPP is a folder in which node-llama-cpp is installed (npm install --ignore-scripts node-llama-cpp); without it, it says so and ends.
-import { execFileSync } from "node:child_process"
+// $CONFORMANCE_PYTHON is a Python that has torch, transformers and peft; without it, llama.cpp alone is asked.
+import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { homedir, tmpdir } from "node:os"
 import { join } from "node:path"
@@ -19,6 +21,10 @@ if (place === "" || !existsSync(entry)) {
 const { version } = JSON.parse(readFileSync(join(place, "node_modules/node-llama-cpp/package.json"), "utf8"))
 const { getLlama } = await import(pathToFileURL(entry))
 const llama = await getLlama({ gpu: false, build: "never", logLevel: "error" })
+
+const python = process.env.CONFORMANCE_PYTHON ?? "python3"
+const hasPeft = spawnSync(python, ["-c", "import torch, transformers, peft"], { stdio: "ignore" }).status === 0
+if (!hasPeft) console.log(`without peft: ${python} has not all of torch, transformers and peft`)
 
 /** The difference allowed between two f16 computations of any model. */
 const least = 0.002
@@ -62,6 +68,8 @@ const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.
 const shown = (value) => value.toPrecision(2)
 const rows = []
 const faultRows = []
+const peftRows = []
+const peftFaultRows = []
 const report = (isNear, text) => {
   console.log(`${isNear ? "ok  " : "FAIL"} ${text}`)
   if (!isNear) process.exitCode = 1
@@ -73,11 +81,8 @@ try {
   const given = join(smollm2, "SmolLM2-135M-Instruct.Q4_1.gguf")
   const script = ["--conditions=@effect-rl/source", "scripts/conformance/gguf/policies.ts", folder]
   execFileSync(process.execPath, [...script, ...existsSync(given) ? [given] : []], { stdio: "inherit" })
-  for (
-    const { after, before, faults, merged, name, policy, tokens } of JSON.parse(
-      readFileSync(join(folder, "policies.json"), "utf8")
-    )
-  ) {
+  const policies = JSON.parse(readFileSync(join(folder, "policies.json"), "utf8"))
+  for (const { after, before, faults, merged, name, policy, tokens } of policies) {
     const floor = largest(await scores(join(policy, "base.gguf"), tokens), before)
     const effect = distances(after, before)
     const byMerged = distances(await scores(merged, tokens), after)
@@ -97,6 +102,42 @@ try {
       faultRows.push([name, fault.name, distance, limit])
     }
   }
+  if (hasPeft) {
+    const env = {
+      ...process.env,
+      HF_HUB_OFFLINE: "1",
+      TRANSFORMERS_VERBOSITY: "error",
+      HF_HUB_DISABLE_PROGRESS_BARS: "1",
+      TQDM_DISABLE: "1"
+    }
+    const stdio = ["ignore", "pipe", "inherit"]
+    const printed = execFileSync(python, ["scripts/conformance/gguf/peft_scores.py", folder], {
+      env,
+      stdio,
+      maxBuffer: 2 ** 30
+    })
+    for (const [index, found] of JSON.parse(printed).entries()) {
+      const { after, before, faults, name } = policies[index]
+      const floor = largest(found.base, before)
+      const worst = [found.merged, found.adapter].map((values) => largest(values, after))
+      const limit = Math.max(least, slack * floor)
+      report(
+        Math.max(...worst) <= limit,
+        `${name} by peft: base ${shown(floor)}, merged ${shown(worst[0])}, base and adapter ${shown(worst[1])}, limit ${
+          shown(limit)
+        }`
+      )
+      peftRows.push([name, floor, ...worst, limit])
+      for (const [at, fault] of faults.entries()) {
+        const distance = largest(found.faults[at], after)
+        report(
+          distance > limit,
+          `${name} by peft, ${fault.name}: ${shown(distance)}, expected more than ${shown(limit)}`
+        )
+        peftFaultRows.push([name, fault.name, distance])
+      }
+    }
+  }
 } finally {
   rmSync(folder, { recursive: true, force: true })
   await llama.dispose()
@@ -110,16 +151,41 @@ if (process.argv.includes("--write") && process.exitCode === undefined) {
       ...all.map((cells) => `| ${cells.map((cell) => typeof cell === "number" ? shown(cell) : cell).join(" | ")} |`)
     ].join("\n")
   const models = rows.map(([name]) => name)
-  const names = [...new Set(faultRows.map(([, fault]) => fault))]
-  const byFault = names.map((fault) => [
-    fault,
-    ...models.map((model) => faultRows.find(([name, other]) => name === model && other === fault)[2])
-  ])
+  const byFault = (all) =>
+    [...new Set(all.map(([, fault]) => fault))].map((fault) => [
+      fault,
+      ...models.map((model) => all.find(([name, other]) => name === model && other === fault)[2])
+    ])
+  const versions = hasPeft
+    ? execFileSync(python, [
+      "-c",
+      "import torch, transformers, peft; print(torch.__version__, transformers.__version__, peft.__version__)"
+    ])
+      .toString().trim().split(" ")
+    : []
+  const byPeft = hasPeft
+    ? `
+## By transformers and peft
+
+The same models, merged folders and adapters by torch ${versions[0]}, transformers ${versions[1]} and peft ${
+      versions[2]
+    } in F32 on the processor, with
+the same limits.
+
+${table(["model", "base", "merged", "base and adapter", "limit"], peftRows)}
+
+Damaged adapters, loaded by peft:
+
+${table(["fault", ...models], byFault(peftFaultRows))}
+`
+    : ""
   writeFileSync(
     "scripts/conformance/GGUF.md",
-    `# GGUF exports beside the engine
+    `# Exported policies beside the engine
 
-\`npm run conformance:gguf\`, node-llama-cpp ${version} on the processor. An adapter of rank 8 on every matrix is trained for ten steps, and exported
+\`npm run conformance:gguf\`, node-llama-cpp ${version} on the processor, ${
+      new Date().toISOString().slice(0, 10)
+    }. An adapter of rank 8 on every matrix is trained for ten steps, and exported
 as one merged file and as a base and an adapter. Each number is the largest difference of the log-probabilities of ${
       3 * 47
     } tokens between
@@ -137,7 +203,7 @@ ${
 
 The same distance for merged files of adapters that were damaged before the export. Each is above the limit.
 
-${table(["fault", ...models], byFault)}
-`
+${table(["fault", ...models], byFault(faultRows))}
+${byPeft}`
   )
 }

@@ -57,8 +57,11 @@ const scaled = (factor: Factor, by: number) => {
   factor.values = factor.values.map((value) => value * by)
 }
 
+/** The fault that leaves the base model. */
+export const none = "no adapter"
+
 export const all: ReadonlyArray<Fault> = [
-  { name: "no adapter", damage: (adapter) => eachOf(adapter, /lora_B/, zero) },
+  { name: none, damage: (adapter) => eachOf(adapter, /lora_B/, zero) },
   {
     name: "alpha twice as large",
     damage: (adapter) => {

@@ -1,10 +1,10 @@
 /**
- * Trains an adapter on each of several models, exports them as GGUF, and writes the engine's log-probabilities beside them; then the same with
- * adapters that were damaged as a faulty exporter would.
+ * Trains an adapter on each of several models, exports them as GGUF and as folders, and writes the engine's log-probabilities beside them;
+ * then the same with adapters that were damaged as a faulty exporter would.
  */
 import { Loss, Tinker } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
-import { Engine, GgufExport } from "@effect-rl/engine"
+import { Engine, GgufExport, Merge } from "@effect-rl/engine"
 import * as ModelConfigFile from "@effect-rl/engine/checkpoint/ModelConfigFile"
 import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
 import * as Weights from "@effect-rl/engine/model/Weights"
@@ -122,11 +122,24 @@ const exported = Effect.fnUntraced(function*(name: string, model: string, tokens
       const damaged = file(`fault-${index}`)
       yield* Faults.write(adapter, damaged, damage)
       yield* GgufExport.merged({ model, adapter: damaged, target: `${damaged}.gguf` })
-      return { name, file: `${damaged}.gguf` }
+      return { name, file: `${damaged}.gguf`, adapter: damaged }
     })
   )
-  const policy = file("policy")
-  return { name, tokens: all, before, after, merged: file("merged.gguf"), policy, faults }
+  const zeroed = faults.find(({ name }) => name === Faults.none)?.adapter ?? adapter
+  yield* Merge.write({ model, adapter: zeroed, target: file("base-folder") })
+  yield* Merge.write({ model, adapter, target: file("merged-folder") })
+  return {
+    name,
+    tokens: all,
+    before,
+    after,
+    merged: file("merged.gguf"),
+    policy: file("policy"),
+    adapter,
+    baseFolder: file("base-folder"),
+    mergedFolder: file("merged-folder"),
+    faults
+  }
 })
 
 const program = Effect.gen(function*() {
