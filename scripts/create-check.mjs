@@ -1,7 +1,8 @@
-// Makes a project from each template in an empty folder, from packed packages; checks its types, tests it, trains it and serves what it trained.
+// Makes a project from each template in an empty folder, from packed packages; checks its types, trains it, tests it, views its run and serves
+// what it trained. The first project is made by `npm create`, from a registry with the packed packages.
 import { execFileSync, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { readFileSync } from "node:fs"
+import { mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
 const pretended = "20.11.1"
@@ -15,28 +16,55 @@ const checkOldNode = (command) => {
   if (status !== 1 || !isOneLine.test(stderr)) throw new Error(`${command} on Node ${pretended}: ${status}: ${stderr}`)
 }
 
-/** Serves the trained weights as the project does, and sends the request that the server prints. */
-const askServed = async (project) => {
-  const server = spawn(join(project, "node_modules/.bin/effect-rl"), [
-    "serve",
-    "--checkpoint",
-    "runs/task-0",
-    "--port",
-    "0"
-  ], { cwd: project, stdio: ["ignore", "pipe", "inherit"] })
+/** Starts a program, waits until its output matches `end`, does the work with that output, and ends the program. */
+const beside = async (command, args, options, end, work) => {
+  const program = spawn(command, args, { ...options, detached: true, stdio: ["ignore", "pipe", "inherit"] })
   try {
     let said = ""
-    while (!said.includes("stop with Ctrl-C")) said += String((await once(server.stdout, "data"))[0])
+    while (!end.test(said)) {
+      const [more] = await Promise.race([once(program.stdout, "data"), once(program, "exit").then(() => [undefined])])
+      if (more === undefined) throw new Error(`${command} ${args.join(" ")} ended: ${said}`)
+      said += String(more)
+    }
+    return await work(said)
+  } finally {
+    if (program.exitCode === null) process.kill(-program.pid)
+  }
+}
+
+/** `npm create effect-rl` in an empty folder, as on a machine without any package. */
+const createByNpm = (tarballs, project) =>
+  beside(process.execPath, ["scripts/registry.mjs", tarballs], {}, /\n/, async (said) => {
+    mkdirSync(project)
+    const env = { ...process.env, npm_config_registry: said.trim(), npm_config_cache: `${project}-cache` }
+    const stdio = ["ignore", "ignore", "inherit"]
+    const [code] = await once(
+      spawn("npm", ["create", "-y", "effect-rl@latest", "."], { cwd: project, env, stdio }),
+      "exit"
+    )
+    if (code !== 0) throw new Error(`npm create effect-rl ended with ${code}`)
+  })
+
+/** Runs a script of the project that serves something, until the work is done. */
+const whileServing = (project, script, end, work) =>
+  beside("npm", ["run", "-s", script, "--", "--port", "0"], { cwd: project }, end, work)
+
+const view = (project) =>
+  whileServing(project, "view", /\n/, async (said) => {
+    const runs = await (await fetch(new URL("/api/runs", said.trim()))).text()
+    if (!runs.includes("task-0")) throw new Error(`npm run view shows ${runs}`)
+  })
+
+/** Sends the request that the server prints. */
+const askServed = (project) =>
+  whileServing(project, "serve", /stop with Ctrl-C/, async (said) => {
     const [, url, body] = /curl -s (\S+) .* -d '(.+)'/.exec(said) ?? []
     const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body })
     const { choices, model } = await response.json()
     if (model !== "runs/task-0" || typeof choices?.[0]?.message.content !== "string") {
-      throw new Error(`effect-rl serve answered ${response.status} as ${model}`)
+      throw new Error(`npm run serve answered ${response.status} as ${model}`)
     }
-  } finally {
-    server.kill()
-  }
-}
+  })
 
 /** Checks the packed `create-effect-rl`, installed in its own project, with the packages in the folder. */
 export const checkCreated = async (tarballs, folder) => {
@@ -47,10 +75,13 @@ export const checkCreated = async (tarballs, folder) => {
   for (const template of ["plain", "agent", "sandbox"]) {
     const name = `my-${template}`
     const project = join(folder, name)
-    execFileSync(process.execPath, [start, name, "--template", template, "--packages", tarballs], {
-      cwd: folder,
-      stdio: ["ignore", "ignore", "inherit"]
-    })
+    if (template === "plain") await createByNpm(tarballs, project)
+    else {
+      execFileSync(process.execPath, [start, name, "--template", template, "--packages", tarballs], {
+        cwd: folder,
+        stdio: ["ignore", "ignore", "inherit"]
+      })
+    }
     const npm = (...args) =>
       execFileSync("npm", ["run", "-s", ...args], {
         cwd: project,
@@ -58,12 +89,13 @@ export const checkCreated = async (tarballs, folder) => {
         stdio: ["ignore", "pipe", "inherit"]
       })
     npm("check")
-    npm("test")
     const short = ["--iterations", "2", "--groups-per-batch", "2", "--group-size", "4"]
     npm("start", "--", ...short)
     const updated = readFileSync(join(project, "runs/task-0/records.jsonl"), "utf8").match(/"_tag":"Updated"/g)
     if (updated?.length !== 2) throw new Error(`${name} trained ${updated?.length ?? 0} iterations, expected 2`)
+    npm("test")
+    await view(project)
     await askServed(project)
-    console.log(`created, checked, tested, trained and served: ${name}`)
+    console.log(`created, checked, trained, tested, viewed and served: ${name}`)
   }
 }

@@ -10,7 +10,7 @@ const skipped = [
   ["npm ci && npm test", "the step \"tests\" runs it"],
   ["npm run create -- ../my-task", "a project of each template is created by this check"],
   ["cd ../my-task && npm start", "each created project is trained by this check"],
-  ["npm create effect-rl@latest", "needs the packages on npm"],
+  ["npm create effect-rl@latest", "a project is created so, from a registry of this machine"],
   ["TINKER_API_KEY=", "needs a service"],
   ["effect-rl eval math500 --backend tinker", "needs a key of the hosted service"],
   ["npm run effect-rl -- serve", "the installed command is served instead"],

@@ -23,7 +23,9 @@ export interface Installation {
 }
 
 const flags = {
-  folder: Argument.String("folder").pipe(Argument.withDescription("Folder to make")),
+  folder: Argument.String("folder").pipe(
+    Argument.withDescription("Folder to make; . for the current one, which must be empty")
+  ),
   template: Flag.Literals("template", Template.names).pipe(
     Flag.withDescription(
       "plain has problems with answers; agent trains a program that talks to a model by OpenAI's client; sandbox runs what the model wrote "
@@ -44,7 +46,7 @@ const flags = {
 const nextSteps = (folder: string, isInstalled: boolean) => [
   `written: ${folder}`,
   "",
-  `  cd ${folder}`,
+  ...folder === "." ? [] : [`  cd ${folder}`],
   ...isInstalled ? [] : ["  npm install"],
   "  npm start           # trains a small model on the task",
   "  npm test            # tests the task without a model",
