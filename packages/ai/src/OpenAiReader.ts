@@ -227,7 +227,7 @@ export const make = Effect.fn("OpenAiReader.make")(function*(
       return yield* new TinkerError.ContextTooLong({ promptTokens: prompt.length, maxTokens: 0, contextLength })
     }
     if (topk > form.most) {
-      return yield* unsupported("topkPromptLogprobs", `${model} tells ${form.most} at most, expected ${topk}`)
+      return yield* unsupported("topkPromptLogprobs", `${model} returns at most ${form.most}, expected ${topk}`)
     }
     const tokens = yield* Effect.mapError(
       ModelInput.toTokens(prompt),

@@ -290,7 +290,7 @@ describe("unusable servers and tools are refused on connection", () => {
     encoded: `the definition "a b" refers to itself`,
     within: `the definition "node/anyOf/0" refers to itself`,
     doubling: `the definition "13" has more than 10000 alternatives`,
-    chain: `the definition "100" is in a row of more than 100`,
+    chain: `the definition "100" is in a chain of more than 100 references`,
     deep: `the schema has more than 100 levels`,
     large: `the schema has 7388951 characters, expected at most 262144`
   }

@@ -91,7 +91,7 @@ describe("OpenAiReader.make", () => {
       const topk = teacher.sample({ prompt, params: { maxTokens: 1 }, topkPromptLogprobs: 2 })
       assert.deepStrictEqual(yield* errorOf(topk), [
         "Unsupported",
-        "sample: topkPromptLogprobs is not supported: teacher tells 0 at most, expected 2"
+        "sample: topkPromptLogprobs is not supported: teacher returns at most 0, expected 2"
       ])
     }).pipe(Effect.provide(server.layer))
   })

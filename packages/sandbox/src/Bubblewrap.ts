@@ -169,7 +169,7 @@ const measureMillis = 250
 /** The folders that are in-memory file systems. */
 const inMemory = (role: SandboxSpec.Role) => ["/tmp", "/dev/shm", ...(role === "grader" ? [root] : [])]
 
-/** A function that begins the work unless the work of an earlier call is still going on. */
+/** A function that begins the work unless the work of an earlier call is still in progress. */
 const oneAtATime = (work: () => Promise<void>) => {
   let isBusy = false
   return () => {

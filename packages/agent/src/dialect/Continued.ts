@@ -17,7 +17,7 @@ export const divide = (messages: ReadonlyArray<Message.Message>): Effect.Effect<
   const last = messages.at(-1)
   if (last?.role !== "assistant") return Effect.succeed({ before: messages, prefill: "" })
   const other = (last.toolCalls ?? []).length > 0
-    ? "calls of tools"
+    ? "tool calls"
     : Message.thinking(last) === ""
     ? undefined
     : "reasoning"

@@ -83,7 +83,7 @@ interface Answer {
 const answerKey = ({ index, of }: Answer) => of.keys[index] ?? ""
 const promptKey = ({ index, of }: Answer) => of.keys[index - 1] ?? ""
 
-/** The answers after which a conversation went on, in the first trace that has them. */
+/** The answers after which a conversation continued, in the first trace that has them. */
 const continued = (all: ReadonlyArray<Keyed>) => {
   const found = new Map<string, Answer>()
   for (const of of all) {
@@ -96,8 +96,8 @@ const continued = (all: ReadonlyArray<Keyed>) => {
 }
 
 /**
- * The answers to the same messages as an answer from which a conversation went on. If several conversations went on from such answers, none
- * was preferred.
+ * The answers to the same messages as an answer from which a conversation continued. If several conversations continued from such answers,
+ * none was preferred.
  */
 const preferences = (
   given: ReadonlyMap<string, Keyed>,

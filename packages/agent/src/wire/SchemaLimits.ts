@@ -31,7 +31,7 @@ interface Reach {
 
 const one: Reach = { width: 1, steps: 0 }
 
-const tooFar = (name: string) => `the definition "${name}" is in a row of more than ${mostLevels}`
+const tooFar = (name: string) => `the definition "${name}" is in a chain of more than ${mostLevels} references`
 
 const both = (left: Reach, right: Reach): Reach => ({
   width: left.width + right.width,

@@ -78,7 +78,7 @@ describe("a log of OpenAI's chat completions", () => {
       assert.deepStrictEqual(messages, [...whole.slice(0, 2), called])
     }))
 
-  it.effect("leaves out failed requests and incomplete answers, after which a conversation may go on", () =>
+  it.effect("leaves out failed requests and incomplete answers, even if the conversation continues after them", () =>
     Effect.gen(function*() {
       const { messages } = chat.request
       const answered = (content: string, finish_reason: string) => ({
@@ -330,7 +330,7 @@ describe("Traces.load", () => {
       assert.deepStrictEqual(rows, ["row 1", "row 3", "row 1", "row 2"])
     }))
 
-  it.effect("makes preferences of answers that were asked for again or edited", () =>
+  it.effect("makes preferences of answers that were requested again or edited", () =>
     Effect.gen(function*() {
       const user = (content: string) => ({ role: "user", content })
       const assistant = (content: string) => ({ role: "assistant", content })

@@ -111,7 +111,7 @@ describe("sessions of Claude Code", () => {
 })
 
 describe("sessions of Pi", () => {
-  it.effect("become conversations up to a compaction, and a preference where an answer was asked for again", () =>
+  it.effect("become conversations up to a compaction, and a preference if an answer was requested again", () =>
     Effect.gen(function*() {
       const loaded = yield* load(fixture("pi.jsonl"))
       const before = [
@@ -137,7 +137,7 @@ describe("sessions of Pi", () => {
       assert.deepStrictEqual(texts, [["288 m", "288 meter"]])
     }))
 
-  it.effect("go on after answers that were interrupted or failed, without them and the results of their calls", () =>
+  it.effect("continue after answers that were interrupted or failed, without those answers and the results of their calls", () =>
     Effect.gen(function*() {
       const assistant = (stopReason: string, ...content: ReadonlyArray<object>) => ({
         role: "assistant",

@@ -44,7 +44,7 @@ const cells = ({ at, bytes, expiresAt, kind, path, state }: Line) => [
   state === "gone" ? "gone" : Quantity.count(bytes ?? NaN),
   state === "public" ? "yes" : "no",
   time(at),
-  expiresAt === null ? "for ever" : time(expiresAt),
+  expiresAt === null ? "forever" : time(expiresAt),
   Untrusted.show(path)
 ]
 

@@ -28,7 +28,7 @@ export const flags = {
   checkpoint: Flag.String("checkpoint").pipe(
     Flag.withMetavar("path"),
     Flag.withDescription(
-      "Weights to sample from: runs/x for the newest checkpoint of a run, runs/x@10 for that after its tenth iteration, runs/x@best for the best evaluated one, or the path of one"
+      "Weights to sample from: runs/x for the newest checkpoint of a run, runs/x@10 for the checkpoint after its tenth iteration, runs/x@best for the best evaluated one, or the path of one"
     ),
     Flag.optional
   ),

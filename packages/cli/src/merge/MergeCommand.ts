@@ -13,7 +13,7 @@ import * as RunCheckpoints from "../checkpoints/RunCheckpoints.ts"
 const flags = {
   adapter: Argument.String("adapter").pipe(
     Argument.withDescription(
-      "Checkpoint of a run, such as runs/arithmetic-0 for the newest, runs/arithmetic-0@10 for that after its tenth iteration, @best, "
+      "Checkpoint of a run, such as runs/arithmetic-0 for the newest, runs/arithmetic-0@10 for the checkpoint after its tenth iteration, @best, "
         + "or engine://… as the run recorded it; or the folder of an adapter in PEFT's format"
     )
   ),

@@ -136,7 +136,7 @@ const flags = {
   ),
   lenient: Flag.Boolean("lenient").pipe(
     Flag.withDescription(
-      "Leave out what chat clients ask for and no sampler here can give, with a warning in the answer"
+      "Leave out settings of chat clients that no sampler here supports, with a warning in the answer"
     ),
     Flag.withDefault(false)
   )

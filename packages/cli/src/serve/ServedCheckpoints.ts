@@ -25,7 +25,7 @@ const flagName = "--checkpoint"
 export const flag = Flag.String("checkpoint").pipe(
   Flag.withMetavar("run"),
   Flag.withDescription(
-    "A trained policy to serve: runs/x for the newest checkpoint of a run, runs/x@10 for that after its tenth iteration, runs/x@best, or "
+    "A trained policy to serve: runs/x for the newest checkpoint of a run, runs/x@10 for the checkpoint after its tenth iteration, runs/x@best, or "
       + "engine://… as a run recorded it; may be repeated"
   ),
   Flag.between(0, Infinity)

@@ -63,7 +63,7 @@ describe("effect-rl checkpoints on a service", () => {
         const [path = ""] = yield* saved("one")
         const [headings = "", row = ""] = yield* succeeded("list", runOf(path))
         assert.match(headings, /^type +bytes +public +saved +kept until +path$/)
-        assert.match(row, /^training +\d+(\.\d)? k +no +\d{4}-\d\d-\d\d \d\d:\d\d +for ever +tinker:/)
+        assert.match(row, /^training +\d+(\.\d)? k +no +\d{4}-\d\d-\d\d \d\d:\d\d +forever +tinker:/)
         assert.isTrue(row.endsWith(path))
         assert.deepStrictEqual(yield* succeeded("publish", path), [`published: ${path}`])
         assert.match((yield* listed(runOf(path))).join(), / yes /)
@@ -77,7 +77,7 @@ describe("effect-rl checkpoints on a service", () => {
         assert.deepStrictEqual(yield* succeeded("ttl", path, "7 days"), [`kept for 7d: ${path}`])
         assert.match((yield* listed(runOf(path))).join(), /no +[\d-]+ [\d:]+ +\d{4}-\d\d-\d\d \d\d:\d\d +tinker:/)
         yield* succeeded("ttl", path, "never")
-        assert.match((yield* listed(runOf(path))).join(), / for ever /)
+        assert.match((yield* listed(runOf(path))).join(), / forever /)
       }))
 
     it.effect("deletes several checkpoints at once", () =>

@@ -59,7 +59,7 @@ describe("effect-rl import", () => {
       ])
     }))
 
-  it.effect("writes to new files alone, and to no file twice", () =>
+  it.effect("writes only to new files, and never twice to the same file", () =>
     Effect.gen(function*() {
       const { logs, out, pairs } = yield* folder(line("Name a lake.", "Ohrid"))
       const same = yield* run("import", logs, out, "--preferences", out)

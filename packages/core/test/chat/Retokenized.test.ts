@@ -81,7 +81,7 @@ describe("Retokenized.response", () => {
       assert.deepStrictEqual([...response.spans.other], [0, 1, 2, 3, 4, 5])
     }))
 
-  it.effect("encodes the text anew, and divides it where both tokenizations have a boundary", () =>
+  it.effect("encodes the text again, and divides it where both tokenizations have a boundary", () =>
     Effect.gen(function*() {
       const { isWhole, spans, tokens } = Retokenized.response(
         written("hello world", "length"),

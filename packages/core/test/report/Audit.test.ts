@@ -219,7 +219,7 @@ describe("Audit.run", () => {
       assert.deepStrictEqual(told(yield* findings(solved)), [])
     }))
 
-  it.effect("tells a nearly solved task from a task of which a part is never solved", () =>
+  it.effect("distinguishes a nearly solved task from a task with a part that is never solved", () =>
     Effect.gen(function*() {
       /** Four iterations of 20 groups; all members solve all groups but the last `unsolved`. */
       const solvedBut = (unsolved: number) =>

@@ -30,7 +30,7 @@ describe("the script of ScriptedTinker", () => {
       const first = yield* client.sample({ ...ask, numSamples: 2 })
       assert.deepStrictEqual(first.sequences.map(({ tokens }) => tokenizer.decode(tokens)), ["2", "3"])
       const beyond = yield* Effect.exit(client.sample(ask))
-      assert.include(String(beyond), "the script has 2 sequences, and sequence 2 was asked for")
+      assert.include(String(beyond), "the script has 2 sequences, and sequence 2 was requested")
     }).pipe(Effect.provide(ScriptedTinker.layer({
       sample: Script.inOrder([Script.text(tokenizer, "2"), Script.text(tokenizer, "3", { stopReason: "length" })])
     }))))

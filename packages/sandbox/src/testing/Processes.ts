@@ -42,7 +42,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     }))
   ),
   Case.make(
-    "process: it goes on while programs of its sandbox run, past the limit on wall time, and shares their files",
+    "process: it keeps running while programs of its sandbox run, past the limit on wall time, and shares their files",
     starts(Effect.gen(function*() {
       const place = yield* Case.open({
         role: "agent",

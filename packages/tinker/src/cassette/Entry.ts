@@ -69,7 +69,7 @@ export const checkHeader = (text: string): Effect.Effect<void, string> =>
     Effect.mapError(() => `${text.slice(0, 80)} does not begin a cassette, expected ${header}`),
     Effect.filterOrFail(
       (header) => header.version === version,
-      (header) => `version is ${header.version}, expected ${version}: record anew with this version`
+      (header) => `version is ${header.version}, expected ${version}: record again with this version`
     ),
     Effect.asVoid
   )

@@ -5,7 +5,7 @@ import type { PlatformError } from "effect/PlatformError"
 import { CassetteError } from "./CassetteError.ts"
 import * as Entry from "./Entry.ts"
 
-const cut = "cut off, as by a crash while recording; delete the line to replay what comes before it, or record anew"
+const cut = "cut off, as by a crash while recording; delete the line to replay what comes before it, or record again"
 
 const unreadable = (file: string) => ({ message, reason }: PlatformError) =>
   new CassetteError({

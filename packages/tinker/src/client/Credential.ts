@@ -38,7 +38,7 @@ const isSendable = (secret: Redacted.Redacted) => printable.test(Redacted.value(
 const checked = (name: string) => (credential: Redacted.Redacted): Credential => {
   if (!isSendable(credential)) {
     return rejected(
-      `${name} has a space, a line break or a character beyond ASCII, which no header can carry: copy it anew`
+      `${name} has a space, a line break or a character beyond ASCII, which no header can carry: copy it again`
     )
   }
   return isKey(credential) || isToken(credential)
@@ -50,7 +50,7 @@ const checked = (name: string) => (credential: Redacted.Redacted): Credential =>
 export const sendable = (access: Connection.CloudflareAccess | undefined) =>
   access === undefined || (isSendable(access.clientId) && isSendable(access.clientSecret))
     ? Effect.void
-    : rejected("CLOUDFLARE_ACCESS_CLIENT_ID or _SECRET has a character that no header can carry: copy them anew")
+    : rejected("CLOUDFLARE_ACCESS_CLIENT_ID or _SECRET has a character that no header can carry: copy them again")
 
 const printed = (command: Effect.Effect<Redacted.Redacted, TinkerError.Reason>): Credential =>
   Effect.flatMap(Effect.mapError(command, refused), checked("what TINKER_CREDENTIAL_CMD printed"))

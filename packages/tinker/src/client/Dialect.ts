@@ -149,12 +149,11 @@ const skyRL: Omit<Dialect, "kind"> = {
     ]),
   save: (path, hasTtl) =>
     name.test(path)
-      ? all([hasTtl, "ttl", "SkyRL keeps checkpoints for ever"])
+      ? all([hasTtl, "ttl", "SkyRL keeps checkpoints forever"])
       : Effect.fail(
         new TinkerError.Rejected({ detail: `name is "${path}", expected at most 255 of a-z, A-Z, 0-9, _ and -` })
       ),
-  load: (isFirst) =>
-    all([!isFirst, "loadState", "SkyRL loads into a new client alone, before anything else is asked of it"])
+  load: (isFirst) => all([!isFirst, "loadState", "SkyRL loads only into a new client, before any other request of it"])
 }
 
 export const make = (kind: Kind, options: Options): Dialect => ({

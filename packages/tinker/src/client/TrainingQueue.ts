@@ -80,7 +80,9 @@ export const make = Effect.fnUntraced(function*(watchdog: Watchdog) {
       latest = { work, detail: messageOf(error) }
       unseen ??= latest
       if (isUnclear(work, failure)) {
-        brokenBecause ??= `${messageOf(error)}; the model's state is unknown, go on with a new client from a checkpoint`
+        brokenBecause ??= `${
+          messageOf(error)
+        }; the model's state is unknown, continue with a new client from a checkpoint`
       }
       return error
     })

@@ -262,7 +262,7 @@ export const make = Effect.fnUntraced(function*({ folder, names = new Map(), sch
     saved,
     move: Effect.fnUntraced(function*(from, to) {
       if (!ClientPaths.isOurs(to) || (yield* Effect.isSuccess(find(to)))) {
-        return yield* badRequest(`the checkpoint "${to.id}" already exists, or cannot be called so`)
+        return yield* badRequest(`the checkpoint "${to.id}" already exists, or is not a valid name`)
       }
       yield* files.move(from, to)
     }),

@@ -166,7 +166,9 @@ export const make = Effect.fnUntraced(function*(
   const claimId: ClientSessions["claimId"] = ({ usedIds }, id) =>
     Effect.suspend(() => {
       if (usedIds.has(id)) {
-        return Effect.fail(new HttpRefusal({ status: 409, detail: `"${id}" was used before: count on in the session` }))
+        return Effect.fail(
+          new HttpRefusal({ status: 409, detail: `"${id}" was used before: use the session's next number` })
+        )
       }
       usedIds.add(id)
       return Effect.void

@@ -386,7 +386,7 @@ const isLifetime = (seconds: unknown) => typeof seconds === "number" && seconds 
 
 const copyOutlivesLifetime: Fault = {
   id: "copyOutlivesLifetime",
-  sentence: "A copy of a checkpoint is kept for ever, whatever lifetime it is given.",
+  sentence: "A copy of a checkpoint is kept forever, whatever lifetime it is given.",
   wire: requests(
     "/copy_weights",
     (fields) => isLifetime(fields["ttl_seconds"]) ? without(fields, "ttl_seconds") : fields

@@ -398,7 +398,7 @@ const expiryNotEnforced: Fault = {
 
 const cancelledStaysPending: Fault = {
   id: "cancelledStaysPending",
-  sentence: "A cancelled request is reported as not finished for ever.",
+  sentence: "A cancelled request is reported forever as not finished.",
   wire: (handler) => {
     const cancelled = new Set<unknown>()
     const isFailed = (answered: Answered) => "error" in fieldsOf(answered)

@@ -335,7 +335,7 @@ const blameOnServer: Fault = {
 
 const failedForEver: Fault = {
   id: "failedForEver",
-  sentence: "A request that failed stays in the queue: polls of it are told to try again for ever.",
+  sentence: "A request that failed stays in the queue: polls of it are told to try again forever.",
   wire: (handler) => (asked) =>
     Effect.map(handler(asked), (answered) =>
       pathOf(asked) === "/retrieve_future" && "error" in fieldsOf(answered)

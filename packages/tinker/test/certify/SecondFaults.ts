@@ -564,7 +564,7 @@ const miscounted = ({ beta1 = 0.9, beta2 = 0.95 }: AdamParams.AdamParams, steps:
 
 const stepCountForgotten: Fault = {
   id: "stepCountForgotten",
-  sentence: "A state is loaded with Adam's moments but not with the count of their steps, which begins anew.",
+  sentence: "A state is loaded with Adam's moments but not with the count of their steps, which begins again at 0.",
   backend: (tinker) => {
     const saved = new Map<string, number>()
     /** Counts the steps of a client; `before` is the initial number of steps behind its moments. */

@@ -369,7 +369,7 @@ const modelOf = (asked: Asked) => {
 const refusedNumberAwaited: Fault = {
   id: "refusedNumberAwaited",
   sentence:
-    "The number of a refused training request stays missing, so that every later request of the model waits for it for ever.",
+    "The number of a refused training request stays missing, so that every later request of the model waits for it forever.",
   wire: (handler) => {
     const stuck = new Set<string>()
     let waiting = 0

@@ -292,7 +292,7 @@ const overwritesSilently: Fault = {
 
 const lifetimeIgnored: Fault = {
   id: "lifetimeIgnored",
-  sentence: "ttl_seconds of saved weights is ignored: they are kept for ever.",
+  sentence: "ttl_seconds of saved weights is ignored: they are kept forever.",
   wire: (handler) =>
     requests("/save_weights", (fields) => without(fields, "ttl_seconds"))(
       requests("/save_weights_for_sampler", (fields) => without(fields, "ttl_seconds"))(handler)

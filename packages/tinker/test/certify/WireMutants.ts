@@ -257,7 +257,7 @@ const effects: ReadonlyArray<Mutant> = [
     }))
   },
   {
-    fault: "keeps every checkpoint for ever",
+    fault: "keeps every checkpoint forever",
     foundBy: "checkpoints: ttl_seconds sets when a checkpoint expires, and a checkpoint without it never expires",
     wire: Wire.received("/save_weights", (body) => Record.remove(body, "ttl_seconds"))
   },

@@ -168,7 +168,8 @@ describe("checkpoints", () => {
         const folder = yield* fs.makeTempDirectoryScoped()
         const lines: Array<string> = []
         const logger = Logger.make(({ logLevel, message }) => {
-          if (logLevel === "Warn") lines.push(String(message))
+          const line = String(message)
+          if (logLevel === "Warn" && line.includes(" is not a checkpoint")) lines.push(line)
         })
         yield* Effect.gen(function*() {
           const { model_id } = yield* Api.model

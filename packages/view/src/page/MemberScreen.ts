@@ -38,7 +38,7 @@ const branch = ({ branch }: Entry.TurnView): Child =>
   branch === null ? undefined : h(
     "p",
     { class: "branch" },
-    `⑂ The prompt ${branch.after < 0 ? "begins anew" : `goes on after turn ${branch.after}`} (${
+    `⑂ The prompt ${branch.after < 0 ? "begins from the start" : `continues after turn ${branch.after}`} (${
       Text.foreign(branch.reason)
     }).`
   )

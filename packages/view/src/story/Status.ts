@@ -29,11 +29,11 @@ const doing = (story: Story.Story<null>, entry: Entry.Entry): string => {
     case "Evaluating":
       return `evaluating ${entry.evaluator}`
     case "Updated":
-      return `going on after iteration ${entry.iteration + 1}`
+      return `continuing after iteration ${entry.iteration + 1}`
     case "Evaluated":
-      return `going on after the evaluation ${entry.evaluator}`
+      return `continuing after the evaluation ${entry.evaluator}`
     case "Saved":
-      return `going on after checkpoint ${entry.name}`
+      return `continuing after checkpoint ${entry.name}`
     case "Warning":
       return "running"
     case "Finished":

@@ -105,7 +105,7 @@ describe("ViewServer", () => {
         Served.get(`${url}/api/runs`),
         ({ text }) => JSON.parse(text).find(({ run }: { run: string }) => run === killed)
       )
-      assert.deepInclude(yield* line, { status: "killed", state: "killed while going on after iteration 2" })
+      assert.deepInclude(yield* line, { status: "killed", state: "killed while continuing after iteration 2" })
       yield* Effect.gen(function*() {
         assert.deepInclude(yield* line, { status: "running" })
       }).pipe(Effect.provide(RunDirectory.layer(killed)), Effect.provide(NodeServices.layer))

@@ -100,7 +100,7 @@ const truncated = Effect.fnUntraced(function*<E, R>(
     return { _tag: "Done", reward: overflowReward(self), stopReason: "max_tokens" }
   }
   const { message } = yield* read(self, tokens)
-  const logs = { truncated: "the response was cut at its token limit and the episode went on" }
+  const logs = { truncated: "the response was cut at its token limit and the episode continued" }
   return yield* goOn(self, { reward: 0, logs }, yield* env.observeTruncated(message))
 })
 

@@ -147,8 +147,7 @@ export const unreadCalls = (): Check => {
     return begins
       ? [{
         check: "unread_calls",
-        detail:
-          `in ${unread.length} of ${episodes.length} episodes calls of tools were written that cannot be read, and no other`
+        detail: `in ${unread.length} of ${episodes.length} episodes every tool call that was written is unreadable`
       }]
       : []
   }

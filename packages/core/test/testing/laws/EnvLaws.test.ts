@@ -77,7 +77,7 @@ describe("the message of a violation", () => {
         }))
       const message = yield* violationOf(sleepy, "steps: end with an answer in time")
       assert.include(message, "found one in real time alone: what waits for a timer or a promise outside of Effect")
-      const hung = yield* violationOf(mutant("waits for ever after a question"), "steps: end with an answer in time")
+      const hung = yield* violationOf(mutant("waits forever after a question"), "steps: end with an answer in time")
       assert.include(hung, "expected an answer by the deadline, found none, at turn 0")
     }))
 })

@@ -111,7 +111,7 @@ export const all: ReadonlyArray<Mutant> = [
     make: () => changed((env) => ({ inject: () => env.inject?.([]) ?? Effect.succeed(first(0, "")) }))
   },
   {
-    rule: "goes on for ever",
+    rule: "continues forever",
     breaks: "episodes: end",
     make: () =>
       changed((env, seed) => {
@@ -161,7 +161,7 @@ export const all: ReadonlyArray<Mutant> = [
       }))
   },
   {
-    rule: "waits for ever after a question",
+    rule: "waits forever after a question",
     breaks: "steps: end with an answer in time",
     make: () =>
       changed((env) => ({

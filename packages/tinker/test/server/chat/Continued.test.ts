@@ -82,10 +82,10 @@ describe("a conversation that ends with the beginning of the reply", () => {
       assert.strictEqual(called.status, 422)
       assert.include(
         refusal(called),
-        "messages: the last is the assistant's and has calls of tools, expected text alone"
+        "messages: the last is the assistant's and has tool calls, expected only text"
       )
       const reasoned = yield* ask(chat, [user, { ...begun, reasoning_content: "Hm." }])
-      assert.include(refusal(reasoned), "has reasoning, expected text alone")
+      assert.include(refusal(reasoned), "has reasoning, expected only text")
     }).pipe(Effect.provide(server)))
 
   it.effect("is refused if the model's replies begin with reasoning, because the text would be read as reasoning", () =>
