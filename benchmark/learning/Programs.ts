@@ -140,13 +140,16 @@ const labels = {
   control: "rewards shuffled in each group"
 }
 
-/** A sentence that says whether the rewards with seed 0 are equal in both sandboxes; empty if a sandbox was not measured. */
+/** A sentence that says how many runs have the same rewards in both sandboxes; empty if there is no run on WASI. */
 const agreement = ({ rows }: Kept.Kept) => {
-  const [native, wasi] = ["bubblewrap", "WASI"].map((place) => rows[place]?.["trained"]?.[0]?.curve)
-  if (native === undefined || wasi === undefined) return []
-  const same = JSON.stringify(native) === JSON.stringify(wasi)
+  const textOf = (outcome: Kept.Outcome | undefined) => JSON.stringify(outcome?.curve)
+  const runs = Object.entries(rows[portable.title] ?? {}).flatMap(([kind, outcomes]) =>
+    outcomes.map((outcome, seed) => textOf(outcome) === textOf(rows[native.title]?.[kind]?.[seed]))
+  )
+  if (runs.length === 0) return []
+  const same = runs.filter((isSame) => isSame).length
   return [
-    `With seed 0 the rewards of all iterations are ${same ? "the same" : "not the same"} in bubblewrap and on WASI.`
+    `In ${same} of the ${runs.length} runs on WASI, the rewards of all iterations are the same as in bubblewrap with that seed.`
   ]
 }
 
