@@ -7,7 +7,7 @@ import { Effect, Logger } from "effect"
 import * as Recording from "./Recording.ts"
 
 const load = (...lines: ReadonlyArray<unknown>) =>
-  Effect.provide(Traces.load([Recording.file(...lines)]), NodeServices.layer)
+  Recording.file(...lines).pipe(Effect.flatMap((file) => Traces.load([file])), Effect.provide(NodeServices.layer))
 
 const messagesOf = ({ conversations }: Traces.Loaded): ReadonlyArray<ReadonlyArray<unknown>> =>
   conversations.map(({ messages }) => OpenAi.fromMessages(messages))
@@ -129,7 +129,7 @@ describe("a log of OpenAI's chat completions", () => {
   it.effect("fails with the file, the line, the field and what was expected", () =>
     Effect.gen(function*() {
       const broken = { ...chat, request: { ...chat.request, messages: [{ role: "user", content: 7 }] } }
-      const file = Recording.file(chat, "", broken)
+      const file = yield* Recording.file(chat, "", broken)
       const { message, row } = yield* Effect.flip(Effect.provide(Traces.load([file]), NodeServices.layer))
       assert.strictEqual(row, 3)
       assert.include(message, `${file}, row 3`)
@@ -320,8 +320,8 @@ describe("Traces.load", () => {
     Effect.gen(function*() {
       const logged: Array<string> = []
       const said = Logger.make(({ message }) => logged.push(String(message)))
-      const file = Recording.file("{", chat, "[]")
-      const broken = Recording.file("{", "[]")
+      const file = yield* Recording.file("{", chat, "[]")
+      const broken = yield* Recording.file("{", "[]")
       const { conversations } = yield* Traces.load([file, broken], { broken: "skip" }).pipe(
         Effect.provide([NodeServices.layer, Logger.layer([said])])
       )

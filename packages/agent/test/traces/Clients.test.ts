@@ -117,7 +117,7 @@ describe("Traces.load", () => {
       Effect.gen(function*() {
         for (let seed = 0; seed < sessions; seed++) {
           const { log, recorded, renderer } = yield* Recording.session(client, ...answers(Draw.make(seed, name)))
-          const { conversations, report } = yield* Traces.load([Recording.file(...log)])
+          const { conversations, report } = yield* Traces.load([yield* Recording.file(...log)])
           const [conversation = assert.fail("no conversation"), ...others] = conversations
           const imported = yield* Renderer.withTools(renderer, conversation.tools, conversation.messages)
           const expected = isReserialised ? recorded.map(reserialised) : recorded

@@ -3,11 +3,8 @@ import { AgentEnv } from "@effect-rl/agent"
 import { Rollout } from "@effect-rl/core"
 import { Conversation } from "@effect-rl/core/records"
 import type { OpenAi } from "@effect-rl/core/renderers"
-import { Effect } from "effect"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { afterAll } from "vitest"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, FileSystem } from "effect"
 import * as Talk from "../episode/Talk.ts"
 
 /** A line of a log of requests. */
@@ -55,12 +52,10 @@ export const session = Effect.fnUntraced(function*(
   return { renderer: model.renderer, log: yield* Effect.promise(() => Promise.all(log)), recorded }
 }, Effect.scoped)
 
-const folder = mkdtempSync(join(tmpdir(), "effect-rl-traces-"))
-afterAll(() => rmSync(folder, { recursive: true }))
-
-/** A new file with these lines, which is removed after the tests. */
-export const file = (...lines: ReadonlyArray<unknown>): string => {
-  const path = join(mkdtempSync(join(folder, "log-")), "log.jsonl")
-  writeFileSync(path, lines.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join(""))
-  return path
+/** A new file with these lines, which is removed with the scope. */
+export const file = (...lines: ReadonlyArray<unknown>) => {
+  const text = lines.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join("")
+  return FileSystem.FileSystem.use((fs) =>
+    Effect.tap(fs.makeTempFileScoped({ suffix: ".jsonl" }), (path) => fs.writeFileString(path, text))
+  ).pipe(Effect.provide(NodeServices.layer))
 }

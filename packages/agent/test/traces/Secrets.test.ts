@@ -107,8 +107,8 @@ describe("Secrets", () => {
             response: { choices: [{ message: { role: "assistant", content: text, reasoning_content: text } }] }
           }
         })
-        const file = Recording.file()
-        const { conversations, report } = yield* Traces.load([Recording.file(...lines)])
+        const file = yield* Recording.file()
+        const { conversations, report } = yield* Traces.load([yield* Recording.file(...lines)])
         yield* Traces.writeConversations(file, conversations)
         const written = readFileSync(file, "utf8")
         for (const [kind, , secret] of all) assert.notInclude(written, JSON.stringify(secret).slice(1, -1), kind)
@@ -170,9 +170,9 @@ describe("Secrets", () => {
         request: { messages: [...before, user], tools },
         response: { choices: [{ message: { role: "assistant", content }, finish_reason: "stop" }] }
       })
-      const log = Recording.file(line([], "No."), line([user, { role: "assistant", content: "Yes." }], "Done."))
+      const log = yield* Recording.file(line([], "No."), line([user, { role: "assistant", content: "Yes." }], "Done."))
       const { preferences } = yield* Traces.load([log])
-      const file = Recording.file()
+      const file = yield* Recording.file()
       yield* Traces.writePreferences(file, preferences)
       const written = readFileSync(file, "utf8")
       assert.notInclude(written, key)
@@ -184,7 +184,7 @@ describe("Secrets", () => {
     Effect.gen(function*() {
       for (const [kind, before, secret, after] of planted(Draw.make(0, "secrets"))) {
         const text = `${before}${secret}${after}`
-        const file = Recording.file({
+        const file = yield* Recording.file({
           request: { messages: [{ role: text, content: { text } }] },
           response: { choices: [] }
         })

@@ -49,7 +49,9 @@ describe("spans of the AI SDK", () => {
   it.effect("fail with the attribute that cannot be read", () =>
     Effect.gen(function*() {
       const [first = ""] = readFileSync(fixture("ai-sdk.jsonl"), "utf8").split("\n")
-      const { message } = yield* Effect.flip(load(Recording.file(first.replace("\\\"parts\\\"", "\\\"pieces\\\""))))
+      const { message } = yield* Effect.flip(
+        load(yield* Recording.file(first.replace("\\\"parts\\\"", "\\\"pieces\\\"")))
+      )
       assert.include(message, "gen_ai.input.messages")
       assert.include(message, "parts")
     }))
@@ -86,11 +88,11 @@ describe("sessions of Claude Code", () => {
     Effect.gen(function*() {
       const lines = readFileSync(fixture("claude-code.jsonl"), "utf8").trimEnd().split("\n")
       const withoutResult = lines.filter((line) => !line.includes("\"uuid\":\"r1\""))
-      const [conversation, ...others] = messagesOf(yield* load(Recording.file(...withoutResult)))
+      const [conversation, ...others] = messagesOf(yield* load(yield* Recording.file(...withoutResult)))
       assert.deepStrictEqual([conversation, others], [before.slice(0, 2), []])
       const image =
         "[{\"tool_use_id\":\"t1\",\"type\":\"tool_result\",\"content\":[{\"type\":\"image\",\"source\":{}}]}]"
-      const broken = Recording.file(...lines.map((line) => line.replace(/\[\{"tool_use_id":"t1".*?\}\]/, image)))
+      const broken = yield* Recording.file(...lines.map((line) => line.replace(/\[\{"tool_use_id":"t1".*?\}\]/, image)))
       assert.include((yield* Effect.flip(load(broken))).message, `row 6`)
       const skipped = yield* Effect.provide(Traces.load([broken], { broken: "skip" }), NodeServices.layer)
       assert.deepStrictEqual(messagesOf(skipped), [before.slice(0, 2)])
@@ -99,7 +101,10 @@ describe("sessions of Claude Code", () => {
   it.effect("have no conversation whose beginning cannot be read", () =>
     Effect.gen(function*() {
       const skip = (...lines: ReadonlyArray<string>) =>
-        Effect.provide(Traces.load([Recording.file(...lines)], { broken: "skip" }), NodeServices.layer)
+        Recording.file(...lines).pipe(
+          Effect.flatMap((file) => Traces.load([file], { broken: "skip" })),
+          Effect.provide(NodeServices.layer)
+        )
       const lines = readFileSync(fixture("claude-code.jsonl"), "utf8").trimEnd().split("\n")
       const isFirst = (line: string) => line.includes("\"uuid\":\"u2\"")
       const skipped = yield* skip("{", ...lines.map((line) => isFirst(line) ? "{" : line))
@@ -159,7 +164,7 @@ describe("sessions of Pi", () => {
         parentId: index > 0 ? `m${index - 1}` : null,
         message
       }))
-      const loaded = yield* load(Recording.file({ type: "session", version: 3, id: "s", cwd: "/" }, ...rows))
+      const loaded = yield* load(yield* Recording.file({ type: "session", version: 3, id: "s", cwd: "/" }, ...rows))
       assert.deepStrictEqual(messagesOf(loaded), [[
         { role: "user", content: "How deep is Ohrid?" },
         { role: "user", content: "Go on." },
