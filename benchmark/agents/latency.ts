@@ -2,7 +2,8 @@
  * Measures the latency that the gateway adds between an agent and its model. The same conversations run against the same backend in three
  * ways: called in this thread, through the session's `fetch`, and over HTTP from agents in a worker thread, compared with an HTTP server
  * that ignores the request. Then 1,000 concurrent sessions run, whose agents pause between requests. Prints Markdown. `--added` runs only
- * the first part, `--sessions` only the second.
+ * the first part, `--sessions` only the second. `--processor` measures neither, but the processor time of requests that a backend answers
+ * at once, which also tells versions apart on a busy machine.
  */
 import { AgentEnv, AgentGateway } from "@effect-rl/agent"
 import { ChatModel, type Policy, Rollout } from "@effect-rl/core"
@@ -170,6 +171,20 @@ const added = Effect.fnUntraced(function*(setup: Setup) {
   return Report.table(["", "median, ms", "p99, ms", "added median", "added p99", "CPU a request, ms"], rows)
 })
 
+/** A table of the processor time of this thread for each request to a backend that answers at once, 20 of them in flight. */
+const processor = Effect.fnUntraced(function*(setup: Setup) {
+  const instant = backend(setup.model, false)
+  const rows: Array<ReadonlyArray<string>> = []
+  for (const way of others.slice(1)) {
+    yield* run(setup, way, instant, 20, 300)
+    const before = threadCpuUsage()
+    const times = yield* run(setup, way, instant, 20, 300)
+    const { system, user } = threadCpuUsage(before)
+    rows.push([way, milliseconds((user + system) / 1000 / times.length)])
+  }
+  return Report.table(["", "CPU a request, ms"], rows)
+})
+
 const sessions = 1000
 const requestsEach = 20
 /** Range of the pause between an answer and the next request, in seconds. */
@@ -226,6 +241,7 @@ const program = Effect.gen(function*() {
   const { baseUrl: bareUrl } = yield* bareServer
   const setup: Setup = { model, bareUrl, thread: openThread() }
   yield* Console.log(Report.machine())
+  if (process.argv.includes("--processor")) return yield* Console.log(`\n${yield* processor(setup)}`)
   if (!process.argv.includes("--sessions")) yield* Console.log(`\n${yield* added(setup)}`)
   if (process.argv.includes("--added")) return
   const rows = [yield* many(setup, "`fetch` of the session"), yield* many(setup, "HTTP gateway")]

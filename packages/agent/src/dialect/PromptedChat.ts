@@ -5,9 +5,9 @@
  * const asked: Answerer.Asked = { messages: [Message.user("What is 2 + 2?")], tools: [] }
  * const prompted = (source: PromptedChat.Source) => PromptedChat.prompted(source, asked, { stops: [] })
  */
-import type { ChatModel, Message } from "@effect-rl/core"
+import { type ChatModel, Message } from "@effect-rl/core"
 import { ModelInput, type Sampling } from "@effect-rl/core/backend"
-import { HeldResponse, Renderer, Renderers } from "@effect-rl/core/renderers"
+import { HeldResponse, Renderer, Renderers, type Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import type { Asked, Continuing, Prompted, Request, Settings } from "./Answerer.ts"
 import * as CallNames from "./CallNames.ts"
@@ -24,6 +24,18 @@ const knowsTools = ({ renderer: { name, toolsPrefix } }: ChatModel.ChatModel, { 
     ? Effect.void
     : Effect.fail(invalid(`tools: the renderer ${name} has none, expected no tools for this model`, "tools"))
 
+/** Renderers by name, which keep the tokens of texts that they have rendered. */
+const renderers = new WeakMap<Tokenizer.Tokenizer, Map<string, Renderer.Renderer>>()
+
+const rendererOf = (name: string, tokenizer: Tokenizer.Tokenizer) => {
+  const known = renderers.get(tokenizer) ?? new Map<string, Renderer.Renderer>()
+  renderers.set(tokenizer, known)
+  const found = known.get(name)
+  return found === undefined
+    ? Effect.tap(Renderers.byName(name, tokenizer), (made) => Effect.sync(() => known.set(name, made)))
+    : Effect.succeed(found)
+}
+
 /** The model with the renderer that the request selects. Fails if there is no renderer of that name. */
 export const inMode = (
   chatModel: ChatModel.ChatModel,
@@ -31,7 +43,43 @@ export const inMode = (
 ): Effect.Effect<ChatModel.ChatModel, Renderer.RendererError> =>
   name === undefined
     ? Effect.succeed(chatModel)
-    : Effect.map(Renderers.byName(name, chatModel.tokenizer), (renderer) => ({ ...chatModel, renderer }))
+    : Effect.map(rendererOf(name, chatModel.tokenizer), (renderer) => ({ ...chatModel, renderer }))
+
+/** Number of tool descriptions to keep for each renderer. */
+const mostDescriptions = 64
+
+/** Messages that describe tools, by the JSON of the tools and the system prompt. Clients send the same tools with each request. */
+const descriptions = new WeakMap<Renderer.Renderer, Map<string, ReadonlyArray<Message.Message>>>()
+
+const described = Effect.fnUntraced(function*(
+  renderer: Renderer.Renderer,
+  tools: Asked["tools"],
+  system: ReadonlyArray<Message.Message>
+) {
+  const known = descriptions.get(renderer) ?? new Map<string, ReadonlyArray<Message.Message>>()
+  descriptions.set(renderer, known)
+  const key = JSON.stringify([tools, system.map(Message.text)])
+  const found = known.get(key)
+  if (found !== undefined) return found
+  const messages = yield* Renderer.withTools(renderer, tools, system)
+  for (const oldest of known.keys()) {
+    if (known.size < mostDescriptions) break
+    known.delete(oldest)
+  }
+  known.set(key, messages)
+  return messages
+})
+
+/** The conversation after the messages that describe the tools, which include its system message. */
+const withTools = Effect.fnUntraced(function*(
+  { renderer }: ChatModel.ChatModel,
+  tools: Asked["tools"],
+  conversation: ReadonlyArray<Message.Message>
+) {
+  if (tools.length === 0) return conversation
+  const length = conversation[0]?.role === "system" ? 1 : 0
+  return [...yield* described(renderer, tools, conversation.slice(0, length)), ...conversation.slice(length)]
+})
 
 /** A conversation before its reply, ready to render. */
 export interface Conversation {
@@ -53,7 +101,7 @@ export const conversation = Effect.fnUntraced(function*(own: ChatModel.ChatModel
   yield* Length.check(chatModel, "messages and tools", Length.of(asked))
   yield* knowsTools(chatModel, asked)
   const { before, prefill } = yield* Continued.divide(asked.messages)
-  const messages = yield* Renderer.withTools(chatModel.renderer, asked.tools, before)
+  const messages = yield* withTools(chatModel, asked.tools, before)
   const found: Conversation = { chatModel, messages, prefill }
   return found
 }, Effect.catchTag("RendererError", unreadable))

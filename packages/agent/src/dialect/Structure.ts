@@ -159,6 +159,7 @@ const calls = Effect.fnUntraced(function*(conversation: Conversation, wanted: Wa
  * caller gets undefined and a warning; for other callers the effect fails.
  */
 export const grammar = Effect.fnUntraced(function*(conversation: Conversation, wanted: Wanted) {
+  if (wanted.format === undefined && wanted.forced === undefined && wanted.strict.names.length === 0) return undefined
   const answer = wanted.format === undefined ? undefined : yield* format(conversation, wanted.format)
   return answer ?? (yield* calls(conversation, wanted))
 })

@@ -79,6 +79,18 @@ interface Playing<E, R> {
 /** The next event: a prompt, or the end of the episode. */
 type Next = Env.Prompt | Env.Done
 
+/** Parses once: the episode and its client read the same tokens. */
+const parsedOnce = (parse: Prompted["parse"]): Prompted["parse"] => {
+  let known: readonly [Int32Array, Renderer.Parsed] | undefined
+  return (tokens) =>
+    Effect.suspend(() =>
+      known?.[0] === tokens ? Effect.succeed(known[1]) : Effect.map(parse(tokens), (parsed) => {
+        known = [tokens, parsed]
+        return parsed
+      })
+    )
+}
+
 /** Places the question in the episode tree, and prepares the sampling and reading of its response. */
 const place = Effect.fnUntraced(
   function*<E, R>({ options, tree, uniqueId }: Playing<E, R>, question: Mailbox.Question) {
@@ -95,7 +107,11 @@ const place = Effect.fnUntraced(
     const shown: Shown = {
       question,
       placed,
-      prompted: { ...prompted, request: { ...request, params: { ...request.params, seed: 0 } } }
+      prompted: {
+        ...prompted,
+        request: { ...request, params: { ...request.params, seed: 0 } },
+        parse: parsedOnce(prompted.parse)
+      }
     }
     return shown
   },
@@ -146,7 +162,7 @@ const show = Effect.fnUntraced(function*<E, R>(self: Playing<E, R>, question: Ma
     return undefined
   }
   self.shown = shown.success
-  yield* Deferred.succeed(question.prompted, shown.success.prompted)
+  yield* Deferred.succeed(question.answer.prompted, shown.success.prompted)
   return promptOf(shown.success)
 })
 

@@ -10,7 +10,7 @@ import type * as Kept from "../dialect/Kept.ts"
 import type * as Notes from "../dialect/Notes.ts"
 import * as PromptedChat from "../dialect/PromptedChat.ts"
 import { fromTinkerError, invalid, Refusal } from "../dialect/Refusal.ts"
-import type { Mailbox, Question, Request } from "./Mailbox.ts"
+import type { Answer, Mailbox, Request } from "./Mailbox.ts"
 import * as Spoken from "./Spoken.ts"
 
 /** Untrained weights that answer requests for another model name. */
@@ -109,13 +109,13 @@ const nothing: Sampling.SampledTokens = {
  * Returns the captured responses in the way a dialect samples: all at once, or one by one, each whole in its first piece. A `prompt` longer
  * than `promptTokens` asks for more of a response, of which there is none; the request's seed selects the response, counting from 0.
  */
-const served = (questions: ReadonlyArray<Question>, promptTokens: number): Prompted["sample"] => (request) => {
+const served = (answers: ReadonlyArray<Answer>, promptTokens: number): Prompted["sample"] => (request) => {
   const { numSamples = 1, params: { seed = 0 }, prompt, promptLogprobs } = request
   if (promptLogprobs === true) {
     return Effect.fail(invalid("echo with logprobs: an episode scores no prompt, expected one of them alone", "echo"))
   }
   if (prompt.length > promptTokens) return Effect.succeed({ sequences: [nothing] })
-  const asked = numSamples > 1 ? questions : questions.slice(seed, seed + 1)
+  const asked = numSamples > 1 ? answers : answers.slice(seed, seed + 1)
   return Effect.map(Effect.forEach(asked, ({ sampled }) => Deferred.await(sampled)), (sequences) => ({ sequences }))
 }
 
@@ -129,15 +129,15 @@ const captured = Effect.fnUntraced(function*(
   yield* refuseBiased(options, settings)
   const key = sent.idempotencyKey ?? keyOf(model, wanted)
   const isRepeated = sent.isRepeated || sent.idempotencyKey !== undefined
-  const questions = yield* mailbox.ask({ ...wanted, key, isRepeated })
-  const [first] = questions
+  const answers = yield* mailbox.ask({ ...wanted, key, isRepeated })
+  const [first] = answers
   if (first === undefined) return yield* invalid(`n is ${settings.choices}, expected at least 1`)
   const prompted = yield* Deferred.await(first.prompted)
   const { request } = prompted
   return {
     ...prompted,
-    request: { ...request, numSamples: questions.length },
-    sample: served(questions, request.prompt.length)
+    request: { ...request, numSamples: answers.length },
+    sample: served(answers, request.prompt.length)
   }
 })
 

@@ -38,6 +38,8 @@ export interface TextRequest extends Pick<Request, "arrived"> {
 
 /** A request with its place in the tree. */
 export interface Placed extends Pick<Request, "messages" | "prefill"> {
+  /** What the messages say. */
+  readonly spoken: ReadonlyArray<Spoken.Spoken>
   /** The prompt. */
   readonly input: ModelInput.ModelInput
   readonly branch?: Branch.Branch
@@ -131,8 +133,8 @@ const find = (state: State, spoken: ReadonlyArray<Spoken.Spoken>): Found => {
 const walk = (root: Node, spoken: ReadonlyArray<Spoken.Spoken>) => {
   let at = root
   for (const { digest } of spoken) {
-    const next = at.next.get(digest) ?? node()
-    at.next.set(digest, next)
+    let next = at.next.get(digest)
+    if (next === undefined) at.next.set(digest, next = node())
     at = next
   }
   return at
@@ -191,7 +193,7 @@ const reasonOf = (
 const prefilled = (prefill: string) => prefill === "" ? {} : { prefill }
 
 const begin = Effect.fnUntraced(function*({ messages, prefill, renderer }: Request) {
-  return { messages, prefill, input: yield* renderer.generationPrompt(messages, prefilled(prefill)) }
+  return { messages, input: yield* renderer.generationPrompt(messages, prefilled(prefill)) }
 })
 
 const goOn = Effect.fnUntraced(function*(turn: Turn, request: Request, kept: number) {
@@ -199,7 +201,7 @@ const goOn = Effect.fnUntraced(function*(turn: Turn, request: Request, kept: num
   const rest = Spoken.named(request.messages, turn.conversation).slice(kept)
   const messages = [...turn.conversation, ...rest]
   const continued = yield* Continuation.next(renderer, turn, messages, prefilled(prefill))
-  return { messages, prefill, ...continued }
+  return { messages, ...continued }
 })
 
 const place = Effect.fnUntraced(function*(state: State, request: Request) {
@@ -207,9 +209,10 @@ const place = Effect.fnUntraced(function*(state: State, request: Request) {
   const spoken = Spoken.of(request.messages)
   const found = find(state, spoken)
   const turn = turns[found.turn]
-  const placed: Placed = turn === undefined
+  const prompt: Pick<Placed, "messages" | "input" | "branch"> = turn === undefined
     ? yield* begin(request)
     : yield* goOn(turn, request, found.kept)
+  const placed: Placed = { ...prompt, prefill: request.prefill, spoken }
   if (placed.branch !== undefined || found.turn === turns.length - 1) return placed
   return { ...placed, branch: { after: found.turn, reason: reasonOf(state, request, spoken, found) } }
 })
@@ -252,7 +255,13 @@ const placeText = (state: State, { arrived, text: given, tokenizer }: TextReques
       : rest === ""
       ? before.whole
       : ModelInput.concat(before.whole, encoded(rest)))
-  const placed: PlacedText = { messages: [], prefill: "", input, text: { given: text, decode: tokenizer.decode } }
+  const placed: PlacedText = {
+    messages: [],
+    prefill: "",
+    spoken: [],
+    input,
+    text: { given: text, decode: tokenizer.decode }
+  }
   if (isCut) return { ...placed, branch: Branch.anew("response") }
   return turn === state.turns.length - 1
     ? placed
@@ -287,19 +296,19 @@ const asText = ({ unparsedToolCalls = [], ...message }: Message.Message): Messag
   ]
 })
 
-const add = (state: State, { branch, input, messages, prefill }: Placed, { parsed, response }: Response) => {
+const add = (state: State, { branch, input, messages, prefill, spoken }: Placed, { parsed, response }: Response) => {
   const index = state.turns.length
   const message = whole(prefill, parsed.message)
   const conversation = [...messages, message]
   state.turns.push({ messages, input, response, parsed: { ...parsed, message }, conversation })
   state.continued.add(Branch.previous(index, branch))
-  const asked = Spoken.of(messages)
-  state.instructions.add(instructionsOf(asked))
-  walk(state.root, asked).asked.push(index)
-  const told = message.unparsedToolCalls === undefined ? [conversation] : [conversation, [...messages, asText(message)]]
-  for (const spoken of told.map(Spoken.of)) {
-    walk(state.root, spoken).ended.push(index)
-    for (const one of spoken) if (isSaid(one)) state.said.add(one.digest)
+  state.instructions.add(instructionsOf(spoken))
+  walk(state.root, spoken).asked.push(index)
+  const forms = message.unparsedToolCalls === undefined ? [message] : [message, asText(message)]
+  for (const form of forms) {
+    const told = Spoken.and(spoken, messages, form)
+    walk(state.root, told).ended.push(index)
+    for (const one of told) if (isSaid(one)) state.said.add(one.digest)
   }
 }
 

@@ -28,20 +28,25 @@ export interface Request {
   readonly isRepeated: boolean
 }
 
-/** A request for one response. */
-export interface Question extends Pick<Request, "asked" | "text" | "settings"> {
-  /** The number of finished turns when the question arrived. */
-  readonly arrived: number
-  /** The prompt; available once it is this question's turn. */
+/** The answer to a question, which arrives later. */
+export interface Answer {
+  /** The prompt; available once it is the question's turn. */
   readonly prompted: Deferred.Deferred<Prompted, Refusal>
   readonly sampled: Deferred.Deferred<Sampling.SampledTokens, Refusal>
+}
+
+/** A request for one response. */
+export interface Question extends Pick<Request, "asked" | "text" | "settings"> {
+  readonly answer: Answer
+  /** The number of finished turns when the question arrived. */
+  readonly arrived: number
   /** Whether a client is waiting for the answer or has received it. */
   readonly isHeard: () => boolean
 }
 
 export interface Mailbox {
   /** Adds the questions of a request, one for each requested response. Closing the scope disconnects the client. */
-  readonly ask: (request: Request) => Effect.Effect<ReadonlyArray<Question>, Refusal, Scope.Scope>
+  readonly ask: (request: Request) => Effect.Effect<ReadonlyArray<Answer>, Refusal, Scope.Scope>
   /** Waits for the next question; undefined when the agent has ended. No question is returned once the mailbox is closed. */
   readonly take: Effect.Effect<Question | undefined>
   /** Tells `take` that the agent has ended. */
@@ -54,9 +59,9 @@ export interface Mailbox {
   readonly close: (refusal: Refusal) => Effect.Effect<void>
 }
 
-/** The questions of requests with equal content. */
+/** The answers to requests with equal content. They outlive the questions, whose conversations repeat all that was said before. */
 interface Thread {
-  readonly questions: ReadonlyArray<Question>
+  readonly answers: ReadonlyArray<Answer>
   clients: number
   isTold: boolean
 }
@@ -79,28 +84,27 @@ export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.
 
   const refuse = (question: Question, refusal: Refusal) => {
     open.delete(question)
-    return Effect.andThen(Deferred.fail(question.prompted, refusal), Deferred.fail(question.sampled, refusal))
+    const { prompted, sampled } = question.answer
+    return Effect.andThen(Deferred.fail(prompted, refusal), Deferred.fail(sampled, refusal))
   }
 
-  const questionOf = (request: Request, thread: () => Thread): Question => ({
-    asked: request.asked,
-    ...(request.text !== undefined && { text: request.text }),
-    settings: request.settings,
-    arrived: turns(),
-    prompted: Deferred.makeUnsafe(),
-    sampled: Deferred.makeUnsafe(),
-    isHeard: () => thread().clients > 0 || thread().isTold
-  })
-
-  const begin = (request: Request): Thread => {
-    const count = request.settings.choices ?? 1
-    const thread: Thread = {
-      questions: Array.from({ length: count }, () => questionOf(request, () => thread)),
-      clients: 0,
-      isTold: false
-    }
-    threads.set(request.key, thread)
-    for (const question of thread.questions) {
+  const begin = ({ asked, key, settings, text }: Request): Thread => {
+    const answers = Array.from(
+      { length: settings.choices ?? 1 },
+      (): Answer => ({ prompted: Deferred.makeUnsafe(), sampled: Deferred.makeUnsafe() })
+    )
+    const thread: Thread = { answers, clients: 0, isTold: false }
+    const isHeard = () => thread.clients > 0 || thread.isTold
+    threads.set(key, thread)
+    for (const answer of answers) {
+      const question: Question = {
+        asked,
+        ...(text !== undefined && { text }),
+        settings,
+        answer,
+        arrived: turns(),
+        isHeard
+      }
       open.add(question)
       Queue.offerUnsafe(arrived, [thread, question])
     }
@@ -116,7 +120,7 @@ export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.
   const hangUp = (thread: Thread, exit: Exit.Exit<unknown, unknown>) =>
     Effect.sync(() => {
       thread.clients--
-      if (Exit.isSuccess(exit) && thread.questions.every(({ sampled }) => Deferred.isDoneUnsafe(sampled))) {
+      if (Exit.isSuccess(exit) && thread.answers.every(({ sampled }) => Deferred.isDoneUnsafe(sampled))) {
         thread.isTold = true
       }
     })
@@ -132,7 +136,7 @@ export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.
     })
 
   const forget = (thread: Thread) => {
-    for (const question of thread.questions) open.delete(question)
+    for (const question of open) if (thread.answers.includes(question.answer)) open.delete(question)
     for (const [key, other] of threads) if (other === thread) threads.delete(key)
   }
 
@@ -146,12 +150,12 @@ export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.
   })
 
   return {
-    ask: (request) => Effect.map(Effect.acquireRelease(enter(request), hangUp), ({ questions }) => questions),
+    ask: (request) => Effect.map(Effect.acquireRelease(enter(request), hangUp), ({ answers }) => answers),
     take,
     end: Effect.sync(() => Queue.offerUnsafe(arrived, "ended")),
     answer: (question, sampled) => {
       open.delete(question)
-      return Deferred.succeed(question.sampled, sampled)
+      return Deferred.succeed(question.answer.sampled, sampled)
     },
     refuse,
     close: (refusal) =>

@@ -1,4 +1,5 @@
 /** Where an agent reaches its model: through an in-process `fetch`, or at a network address. */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpEffect from "effect/http/HttpEffect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -72,6 +73,11 @@ const host = `http://${Redaction.host}`
 
 const webHandler = HttpEffect.toWebHandlerWith<never, HttpServerRequest.HttpServerRequest | Scope.Scope>
 
+const decoder = new TextDecoder()
+
+/** The text that a server reads from the bytes of a body. */
+const textOf = (body: string) => decoder.decode(Buffer.from(body))
+
 /** Opens a place with an in-process `fetch`. */
 export const inProcess: Open = Effect.fnUntraced(function*(answers) {
   const routes = HttpRouter.addAll(
@@ -81,7 +87,12 @@ export const inProcess: Open = Effect.fnUntraced(function*(answers) {
   const handled = yield* HttpRouter.toHttpEffect(routes)
   const handler = webHandler(yield* Effect.context<never>())(handled)
   return {
-    fetch: (input, init) => handler(new Request(input, init)),
+    fetch: (input, init = {}) => {
+      const { body, method, ...others } = init
+      return method === "POST" && typeof body === "string"
+        ? handler(new Request(input, { ...others, method }), Context.make(RequestBody.Given, textOf(body)))
+        : handler(new Request(input, init))
+    },
     baseUrl: `${host}/v1`,
     anthropicBaseUrl: host,
     apiKey: "in-process",

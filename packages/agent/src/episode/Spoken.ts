@@ -123,6 +123,16 @@ export const of = (conversation: ReadonlyArray<Message.Message>): ReadonlyArray<
   return spoken
 }
 
+/** What a conversation says after the assistant's `message`; `spoken` is what its earlier messages say. */
+export const and = (
+  spoken: ReadonlyArray<Spoken>,
+  earlier: ReadonlyArray<Message.Message>,
+  message: Message.Message
+): ReadonlyArray<Spoken> =>
+  earlier.at(-1)?.role === "assistant"
+    ? of([...earlier, message])
+    : [...spoken, { role: message.role, digest: digestOf(message, undefined), end: earlier.length + 1 }]
+
 /** The conversation with its call ids replaced by those of another conversation that begins with the same content. */
 export const named = (
   conversation: ReadonlyArray<Message.Message>,

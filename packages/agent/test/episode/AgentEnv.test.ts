@@ -49,6 +49,39 @@ describe("an agent's episode", () => {
       assert.lengthOf(Ledger.trained(turns), 1)
     }))
 
+  it.live("parses each response once, and describes its tools once", () =>
+    Effect.gen(function*() {
+      const own = yield* Talk.modelOf("qwen3_instruct")
+      const { policy } = Talk.saying("one", "two", "three")
+      let [parsed, described] = [0, 0]
+      const renderer: typeof own.renderer = {
+        ...own.renderer,
+        parse: (tokens) => {
+          parsed++
+          return own.renderer.parse(tokens)
+        },
+        toolsPrefix: (...given) => {
+          described++
+          return own.renderer.toolsPrefix?.(...given) ?? assert.fail("the renderer has no tools")
+        }
+      }
+      const env = yield* AgentEnv.make({
+        model: { ...own, renderer },
+        run: async (session) => {
+          const tools = [{ type: "function", function: { name: "look", parameters: {} } }]
+          const conversation = [Talk.user("a")]
+          for (let turn = 0; turn < 3; turn++) {
+            const { message } = await Talk.ask(session, conversation, { tools })
+            conversation.push(message, Talk.user("b"))
+          }
+          return 1
+        }
+      })
+      const { transitions } = yield* Rollout.episode(env, policy, Talk.key)
+      assert.lengthOf(transitions, 3)
+      assert.deepStrictEqual({ parsed, described }, { parsed: 3, described: 1 })
+    }).pipe(Effect.scoped))
+
   it.live("has turns that record the weights that sampled them, even if weights change between requests", () =>
     Effect.gen(function*() {
       const { policy } = Talk.saying("one", "two")

@@ -87,7 +87,7 @@ describe("trained tokens are those that the agent sampled", () => {
           "retry"
         ])
       }),
-    600_000
+    process.env["EFFECT_RL_SOAK"] === undefined ? 60_000 : 3_600_000
   )
 
   it.live(

@@ -1,4 +1,4 @@
-/** Why an agent's request starts a new conversation. */
+/** Which turn an agent's request continues, and why it starts a new conversation otherwise. */
 import * as EpisodeTree from "@effect-rl/agent/episode/EpisodeTree"
 import { Message } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
@@ -56,4 +56,27 @@ describe("a request that starts a new conversation", () => {
         assert.strictEqual(yield* reasonOf(before, after), reason)
       }))
   }
+})
+
+describe("a request after a response whose call could not be read", () => {
+  it.effect("continues the conversation in which the client shows the call as text, turn after turn", () =>
+    Effect.gen(function*() {
+      const tree = EpisodeTree.make()
+      const { renderer } = yield* Talk.modelOf("qwen3_instruct")
+      const rawText = "<tool_call>\nlook\n</tool_call>"
+      const unread = { ...Message.assistant("I look."), unparsedToolCalls: [{ rawText, error: "no JSON" }] }
+      let messages = [code, task]
+      for (const [arrived, response] of [unread, fix, fix].entries()) {
+        const placed = yield* tree.place({ renderer, messages, prefill: "", arrived })
+        assert.strictEqual(placed.branch?.reason, undefined, `turn ${arrived}`)
+        tree.add(placed, {
+          response: Talk.tokenizer.encode(
+            `${Message.text(response)}${response === unread ? ` ${rawText}` : ""}${Talk.end}`
+          ),
+          parsed: { message: response, termination: "stop_sequence" }
+        })
+        const told = response === unread ? Message.assistant(`I look. ${rawText}`) : response
+        messages = [...messages, told, next]
+      }
+    }))
 })

@@ -115,6 +115,10 @@ export const after = (self: ModelInput, prefix: ModelInput): ModelInput | undefi
       index++
       continue
     }
+    if (offset === 0 && chunk?._tag === "EncodedText" && chunk.tokens === expected.tokens) {
+      index++
+      continue
+    }
     for (const token of expected.tokens) {
       if (chunk?._tag !== "EncodedText" || chunk.tokens[offset] !== token) return undefined
       if (++offset < chunk.tokens.length) continue

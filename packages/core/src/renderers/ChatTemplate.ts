@@ -101,23 +101,31 @@ const afterLastUser = (messages: ReadonlyArray<Message.Message>) => Message.last
 export const turnStart = (template: ChatTemplate, messages: ReadonlyArray<Message.Message>): number =>
   (template.turnStart ?? afterLastUser)(messages)
 
-const placeOf = (messages: ReadonlyArray<Message.Message>, index: number, start: number): Place => ({
-  messages,
-  index,
-  isLast: index >= messages.length - 1,
-  previous: messages[index - 1],
-  next: messages[index + 1],
-  lastUserIndex: Message.lastUserIndex(messages),
-  isInLastTurn: index >= start
-})
+/** The places in a conversation whose last turn starts at index `start`. */
+const placesOf = (messages: ReadonlyArray<Message.Message>, start: number) => {
+  const lastUserIndex = Message.lastUserIndex(messages)
+  return (index: number): Place => ({
+    messages,
+    index,
+    isLast: index >= messages.length - 1,
+    previous: messages[index - 1],
+    next: messages[index + 1],
+    lastUserIndex,
+    isInLastTurn: index >= start
+  })
+}
 
 /** Renders the messages in order; the last turn starts at index `start`. */
-export const renderAll = (
+export const renderAll = Effect.fnUntraced(function*(
   template: ChatTemplate,
   messages: ReadonlyArray<Message.Message>,
   start: number
-): Effect.Effect<ReadonlyArray<RenderedMessage>, RendererError> =>
-  Effect.forEach(messages, (message, index) => template.message(message, placeOf(messages, index, start)))
+): Effect.fn.Return<ReadonlyArray<RenderedMessage>, RendererError> {
+  const placeAt = placesOf(messages, start)
+  const rendered: Array<RenderedMessage> = []
+  for (const [index, message] of messages.entries()) rendered.push(yield* template.message(message, placeAt(index)))
+  return rendered
+})
 
 /** The messages after the template's own changes. */
 export const prepare = (
@@ -133,7 +141,7 @@ export const promptPieces = Effect.fnUntraced(function*(
   options: GenerationOptions
 ): Effect.fn.Return<ReadonlyArray<Piece>, RendererError> {
   const rendered = yield* renderAll(template, messages, turnStart(template, messages))
-  const place = { ...placeOf(messages, messages.length, 0), isInLastTurn: true }
+  const place = placesOf(messages, 0)(messages.length)
   const given = options.prefill ?? ""
   const prefill = template.prefill === undefined ? given : template.prefill(given, messages.at(-1))
   return [

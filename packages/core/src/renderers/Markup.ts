@@ -43,7 +43,7 @@ export const toText = (markup: Markup): string => {
   return isPlain(markup) ? markup.plain : markup.map(toText).join("")
 }
 
-/** Encodes markup as tokens. */
+/** Encodes markup as tokens. Callers must not mutate them, because they are cached. */
 export interface Encoder {
   readonly encode: (markup: Markup) => Int32Array
   /** The id of a control token; −1 for any other text. */
@@ -118,8 +118,15 @@ export const encoder = Effect.fnUntraced(function*(
   const ofMessages = TokenMemory.make((text) => tokenizer.encode(text, { splitSpecialTokens: true }))
   const tokensOf = ({ kind, text }: Piece): Int32Array =>
     kind === "plain" ? ofMessages(text) : controlTokens.get(text) ?? ofTemplate(text)
+  const ofPieces = (markup: Markup) =>
+    concatenated(joined(cut(markup, pattern).filter(({ text }) => text !== "")).map(tokensOf))
+  const ofText = TokenMemory.make(ofPieces)
+  const encode = (markup: Markup) => {
+    if (typeof markup === "string") return ofText(markup)
+    return isPlain(markup) && markup.plain !== "" ? ofMessages(markup.plain) : ofPieces(markup)
+  }
   return {
-    encode: (markup) => concatenated(joined(cut(markup, pattern).filter(({ text }) => text !== "")).map(tokensOf)),
+    encode,
     id: (control) => ids.get(control) ?? -1
   }
 })

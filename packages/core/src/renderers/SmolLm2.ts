@@ -19,6 +19,7 @@ export const systemMessage = "You are a helpful AI assistant named SmolLM, train
 export const smolLm2 = Effect.fnUntraced(function*(tokenizer: Tokenizer): Effect.fn.Return<Renderer, RendererError> {
   const encoder = yield* Markup.encoder(name, tokenizer, [ChatMl.startOfTurn, ChatMl.endOfTurn])
   const end = encoder.id(ChatMl.endOfTurn)
+  const endOfTurn = Int32Array.of(end)
   const preamble = `${ChatMl.header("system", true)}${systemMessage}${ChatMl.endOfTurn}`
   const header = (role: string, index: number) => {
     if (index > 0 || role === "system") return ChatMl.header(role, index === 0)
@@ -32,9 +33,9 @@ export const smolLm2 = Effect.fnUntraced(function*(tokenizer: Tokenizer): Effect
     disablesThinking: false,
     beginning: new Int32Array(),
     message: (message, { index }) =>
-      Effect.map(ChatTemplate.onlyText(name, message), (text) => ({
+      Effect.mapEager(ChatTemplate.onlyText(name, message), (text) => ({
         header: encoder.encode(header(message.role, index)),
-        output: [encoder.encode(Markup.plain(text)), Int32Array.of(end)]
+        output: [encoder.encode(Markup.plain(text)), endOfTurn]
       })),
     generationHeader: (role, { index }) => Effect.sync(() => encoder.encode(ChatMl.header(role, index === 0))),
     parse: StopToken.parse(name, tokenizer, end, Message.assistant),

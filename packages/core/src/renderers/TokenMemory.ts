@@ -16,6 +16,8 @@ export const make = (encode: (text: string) => Int32Array): (text: string) => In
   }
   return (text) => {
     const found = known.get(text)
+    // The order of use matters only when texts may soon be forgotten.
+    if (found !== undefined && characters <= most / 2) return found
     const tokens = found ?? encode(text)
     if (found === undefined) characters += text.length
     else known.delete(text)

@@ -68,7 +68,7 @@ const unframedText = (message: Message.Message): string =>
     .map((part) => part.type === "thinking" ? `<think>${part.thinking}</think>` : part.text)
     .join("")
 
-const assistantText = Effect.fnUntraced(function*(
+const assistantText = Effect.fnUntracedEager(function*(
   variant: Variant,
   message: Message.Message,
   place: ChatTemplate.Place
@@ -79,7 +79,8 @@ const assistantText = Effect.fnUntraced(function*(
     return yield* new RendererError({ renderer: variant.name, detail })
   }
   const kept = place.isLast ? message : Message.withoutThinking(message)
-  const calls = yield* Effect.forEach(message.toolCalls ?? [], (call) => ChatMl.jsonCall(variant.name, call))
+  const calls: Array<string> = []
+  for (const call of message.toolCalls ?? []) calls.push(yield* ChatMl.jsonCall(variant.name, call))
   // The newline is written even for an empty list of calls, because models fine-tuned with the cookbook have seen it.
   const separator = message.toolCalls !== undefined && unframedText(kept) !== "" ? "\n" : ""
   return (isFramed ? framedText(kept) : unframedText(kept)) + separator + calls.join("\n")
@@ -139,6 +140,7 @@ const make = Effect.fnUntraced(function*(
   const { disablesThinking, name } = variant
   const encoder = yield* Markup.encoder(name, tokenizer, [ChatMl.startOfTurn, ChatMl.endOfTurn])
   const end = encoder.id(ChatMl.endOfTurn)
+  const endOfTurn = Int32Array.of(end)
   return TemplateRenderer.make({
     name,
     tokenizer,
@@ -147,9 +149,9 @@ const make = Effect.fnUntraced(function*(
     disablesThinking,
     beginning: new Int32Array(),
     message: (message, place) =>
-      Effect.map(body(variant, message, place), (text) => ({
+      Effect.mapEager(body(variant, message, place), (text) => ({
         header: encoder.encode(ChatMl.header(message.role, place.index === 0)),
-        output: [encoder.encode(Markup.plain(text)), Int32Array.of(end)]
+        output: [encoder.encode(Markup.plain(text)), endOfTurn]
       })),
     generationHeader: (role, { index }) =>
       Effect.sync(() =>
