@@ -49,6 +49,33 @@ describe("an agent's episode", () => {
       assert.lengthOf(Ledger.trained(turns), 1)
     }))
 
+  it.live("reads a body in each form in which `fetch` takes one, and refuses one that is too large", () =>
+    Effect.gen(function*() {
+      const body = JSON.stringify({ model: Talk.name, messages: [Talk.user("\u{1F980}")] })
+      const bytes = new TextEncoder().encode(body)
+      let statuses: ReadonlyArray<number> = []
+      const { turns } = yield* played(async ({ baseUrl, fetch }) => {
+        const url = `${baseUrl}/chat/completions`
+        const ask = async (init: RequestInit) => (await fetch(url, { method: "POST", ...init })).status
+        const asked = await fetch(new Request(url, { method: "POST", body }))
+        statuses = [
+          await ask({ body }),
+          await ask({ body: bytes }),
+          await ask({ body: `\uFEFF${body}` }),
+          await ask({ body: new Blob([bytes]).stream(), duplex: "half" }),
+          asked.status,
+          await ask({ body: "{" }),
+          await ask({}),
+          await ask({ body: " ".repeat(2 ** 25 + 1) })
+        ]
+        return 0
+      })
+      assert.deepStrictEqual(statuses, [200, 200, 200, 200, 200, 422, 422, 413])
+      const prompts = turns.map(({ observation }) => text(Ledger.tokensOf(observation)))
+      assert.lengthOf(prompts, 5)
+      assert.lengthOf([...new Set(prompts)], 1)
+    }))
+
   it.live("parses each response once, and describes its tools once", () =>
     Effect.gen(function*() {
       const own = yield* Talk.modelOf("qwen3_instruct")
