@@ -1,6 +1,6 @@
 /** Evals as their authors run them by evalite, with a helper whose import names no extension. */
 import { createScorer, evalite } from "evalite"
-import { traceAISDKModel } from "evalite/ai-sdk"
+import { cacheModel, traceAISDKModel } from "evalite/ai-sdk"
 import { reportTrace } from "evalite/traces"
 import { ask } from "./ask"
 
@@ -15,7 +15,7 @@ evalite("Capitals", {
   ],
   task: async (input) => {
     reportTrace({ input })
-    return ask(traceAISDKModel(`What is the capital of ${input}?`))
+    return ask(traceAISDKModel(cacheModel(`What is the capital of ${input}?`)))
   },
   scorers: [isText, { name: "Exact", scorer: ({ expected, output }) => output === expected ? 1 : 0 }]
 })
