@@ -1,5 +1,6 @@
 /** `effect-rl show RUN`: reports on one run, lists its rollouts, or shows one rollout. */
 import { RunStore } from "@effect-rl/core"
+import { Prompts } from "@effect-rl/core/program"
 import { Audit, Diagnosis, Quantity, Story } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import { Runs, Status } from "@effect-rl/view"
@@ -155,6 +156,10 @@ const trends = ({ story }: RunHistory.RunHistory): ReadonlyArray<string> =>
     return [`${Untrusted.show(name).padEnd(11)} ${curve} ${change}`]
   })
 
+/** The best instruction so far of a run that optimises it, without line breaks. */
+const instructed = (instruction: string | undefined): ReadonlyArray<string> =>
+  instruction === undefined ? [] : [`instruction ${Untrusted.show(instruction)}`]
+
 const shownFindings = 3
 
 /** The first findings of a transcript audit. */
@@ -175,6 +180,7 @@ const head = (
   { done, failures, forecast, health, iterations, model, program, spent, state, tokens, warnings }: Summary,
   history: RunHistory.RunHistory,
   { diagnosis, findings }: Diagnosed,
+  instruction: string | undefined,
   style: Style
 ) => [
   `${style.bold(Untrusted.show(run))}  ${Untrusted.show(program)}, ${Untrusted.show(model)}`,
@@ -183,6 +189,7 @@ const head = (
   `iterations  ${iterations === null ? done : `${done} of ${iterations}`}`,
   ...rewardLine(history),
   ...trends(history),
+  ...instructed(instruction),
   ...(health === "" ? [] : [`health      ${health}`]),
   ...concerns(diagnosis).map((text) => style.warn(`look at     ${text}`)),
   `tokens      ${amounts(tokens)}`,
@@ -222,8 +229,11 @@ const report = Effect.fnUntraced(function*(reader: RunStore.RunReader) {
   const told = summary(history.story, yield* Clock.currentTimeMillis, isWritten)
   const transcripts = yield* Transcripts.read(reader, history)
   const diagnosed = yield* diagnose(reader, history, isWritten)
+  const instruction = told.program === "prompts"
+    ? Prompts.best(yield* Stream.runCollect(reader.read))?.instruction
+    : undefined
   yield* output.lines([
-    ...head(run, told, history, diagnosed, output.style),
+    ...head(run, told, history, diagnosed, instruction, output.style),
     ...FinalReport.lines(history, output)
   ])
   if (transcripts.length > 0) yield* output.lines(["", ...Transcripts.lines(transcripts, output.style)])
@@ -234,6 +244,7 @@ const report = Effect.fnUntraced(function*(reader: RunStore.RunReader) {
     verdict: { kind, level, sentence, doubts },
     ...told,
     launch: Story.launch(history.story) ?? null,
+    ...(instruction === undefined ? {} : { instruction }),
     findings: findings ?? null,
     ...FinalReport.record(history),
     transcripts

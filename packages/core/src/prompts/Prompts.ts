@@ -186,7 +186,7 @@ const sampling = <E, R, RE, RR>(
  * Evaluates an instruction on the validation problems, with the same random draws for all instructions, and counts the episodes. The groups
  * are recorded as those of an evaluation before iteration `place`.
  */
-const validate = <E, R, RE, RR, E2, R2>(
+const evaluate = <E, R, RE, RR, E2, R2>(
   running: Running<E, R, RE, RR>,
   instruction: string,
   place: number,
@@ -260,7 +260,7 @@ const tryChild = Effect.fnUntraced(function*<E, R, RE, RR>(
     return Stream.unwrap(Effect.as(
       sampled(running, groups),
       rewardOf(results).mean > rewardOf(parents).mean
-        ? validate(
+        ? evaluate(
           running,
           instruction,
           iteration + 1,
@@ -313,7 +313,7 @@ const iterate = <E, R, RE, RR>(running: Running<E, R, RE, RR>) =>
     const { cursor, options: { instruction } } = running
     const { pool } = yield* Ref.get(cursor)
     if (pool.length > 0) return yield* evolve(running)
-    return validate(running, instruction, 0, (scores) =>
+    return evaluate(running, instruction, 0, (scores) =>
       Stream.unwrap(Effect.andThen(
         Ref.update(cursor, (cursor) => ({ ...cursor, pool: [{ instruction, parent: null, scores }] })),
         evolve(running)
@@ -380,6 +380,11 @@ export const best = (records: ReadonlyArray<RunRecord.RunRecord>): Pool.Candidat
   const saved = RunRecord.current(records).findLast(RunRecord.guards.Saved)
   return saved === undefined ? undefined : bestOf(saved.cursor)
 }
+
+/** Fails with the first invalid option; `run` makes the same check before its first request. */
+export const validate = <E, R, RE, RR, EE, ER>(
+  options: PromptsOptions.PromptsOptions<E, R, RE, RR, EE, ER>
+): Effect.Effect<void, InvalidOption> => Effect.asVoid(PromptsOptions.resolve(options))
 
 /**
  * Optimises the instruction of a task. Each iteration draws a parent from the candidates that do best on some validation problem, samples a
