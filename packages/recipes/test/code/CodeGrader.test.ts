@@ -22,7 +22,7 @@ const asserts = (code: string, functionName = "f"): CodeTask.Tests => ({
   code
 })
 
-const judge = (tests: CodeTask.Tests, code: string, options: CodeGrader.Options = {}) =>
+const judge = (tests: CodeTask.Tests, code: string, options: CodeGrader.Options = { timeout: "1 minute" }) =>
   CodeGrader.judge(tests, code, options).pipe(Effect.provide(HostPython.layer))
 
 const passes = (tests: CodeTask.Tests, code: string) => Effect.map(judge(tests, code), ({ passed }) => passed)
@@ -162,6 +162,16 @@ describe.skipIf(!HostPython.isThere)("the code grader", () => {
       const growing = (by: number) => `def f(x):\n    return x + 'a' * ${by}`
       assert.isTrue(yield* passes(tests, growing(1000)))
       assert.strictEqual((yield* judge(tests, growing(150_000))).verdict.outcome, "Output Limit Exceeded")
+    }))
+
+  it.effect("limits the calls that assertions make with a program's answers", () =>
+    Effect.gen(function*() {
+      const tests = asserts("x = f('')\nfor n in range(40):\n    assert f([x, n]) == n")
+      const code = (length: number) => `def f(x):\n    return x[1] if isinstance(x, list) else 'a' * ${length}`
+      assert.isTrue(yield* passes(tests, code(1000)))
+      const { ran } = yield* judge(tests, code(200_000))
+      assert.strictEqual(ran[0]?.failure, "Output Limit Exceeded")
+      assert.include(ran[0]?.detail, "at most 4194304 are read")
     }))
 
   it.effect("reads a right answer of any length", () =>
