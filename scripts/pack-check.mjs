@@ -7,6 +7,7 @@ import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { checkCreated } from "./create-check.mjs"
 import { checkReadmes } from "./readme-check.mjs"
+import { checkRuntimes } from "./runtimes-check.mjs"
 
 /** Maximum gzipped bytes of one file of the page. */
 const largestAsset = 250_000
@@ -153,6 +154,7 @@ try {
   for (const program of ["out/main.js", "out/threads.js"]) {
     console.log(execFileSync(process.execPath, [program], { cwd: project, encoding: "utf8" }))
   }
+  checkRuntimes(project)
   const closed = "@effect-rl/core/rollout/payload/PromptDelta"
   const attempt = `import("${closed}").then(() => process.exit(1), ({ code }) => console.log(code))`
   const refusal = execFileSync(process.execPath, ["--input-type=module", "--eval", attempt], {

@@ -2,6 +2,7 @@
 import * as NodeClusterHttp from "@effect/platform-node/NodeClusterHttp"
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as Cause from "effect/Cause"
 import * as HttpRunner from "effect/cluster/HttpRunner"
 import type { MessageStorage } from "effect/cluster/MessageStorage"
 import * as RunnerAddress from "effect/cluster/RunnerAddress"
@@ -22,7 +23,7 @@ import * as Redacted from "effect/Redacted"
 import * as RpcSerialization from "effect/rpc/RpcSerialization"
 import type { Scope } from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { Drivers } from "./Drivers.ts"
 import { InvalidAddress, JoinError, Unreachable, WrongSecret } from "./JoinError.ts"
 import * as Members from "./Members.ts"
@@ -165,6 +166,17 @@ const clientProtocol = ({ secret }: Options) =>
     Layer.provide(Layer.provide(NodeHttpClient.layerUndiciNoDispatcher, impatient))
   )
 
+/** The storage of effect/cluster dies if the connection ends while the process joins, as when the database restarts. */
+const orUnreachable = (options: Options) => <A, E, R>(layer: Layer.Layer<A, E, R>) =>
+  Layer.catchCause(layer, (cause) => {
+    const error = Cause.squash(cause)
+    return Layer.effectContext<A, E | JoinError, never>(
+      isSqlError(error)
+        ? Effect.flatMap(addressOf(options), (database) => Effect.fail(unreachable(database, error)))
+        : Effect.failCause(cause)
+    )
+  })
+
 /** Stores messages and runners in the database. */
 const stored =
   (options: Options, config: Partial<ShardingConfig.ShardingConfig["Service"]>) =>
@@ -175,7 +187,8 @@ const stored =
       Layer.provide(Layer.orDie(SqlRunnerStorage.layer)),
       Layer.provide(ShardingConfig.layer({ ...shared, ...config })),
       Layer.provide(RpcSerialization.layerSchemaBinary()),
-      Layer.provideMerge(database(options))
+      Layer.provideMerge(database(options)),
+      orUnreachable(options)
     )
 
 const healthOf = (options: RunnerOptions) => {

@@ -1,56 +1,103 @@
-/** Four workers are killed and paused at random while their database restarts. The run must equal an undisturbed run. */
+/** Four machines drive runs. They are killed and paused at random while their database restarts. Each run must equal an undisturbed run. */
 import { Seed } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope } from "effect"
+import { Effect, Exit, Fiber, FiberSet, Schedule, Scope } from "effect"
+import { once } from "node:events"
 import * as Postgres from "../../../cluster/test/Postgres.ts"
-import { train, type Worker, worker } from "./Workers.ts"
+import * as Walks from "../../../cluster/test/Walks.ts"
+import { type Address, train, type Worker, worker } from "./Workers.ts"
 
 const isSoak = process.env["EFFECT_RL_SOAK"] !== undefined
-const disturbances = isSoak ? 100 : 10
-const iterations = isSoak ? 60 : 8
-const length = ["--iterations", String(iterations), "--save-every", "1"]
 
-/** A worker that can be killed independently of the others. */
-const machine = Effect.fnUntraced(function*(database: string) {
+/** How often each disturbance happens, and the shortest time between two of them, in milliseconds. The longest is twice as long. */
+const { gap, kill, pause, restart } = isSoak
+  ? { kill: 1000, pause: 100, restart: 20, gap: 500 }
+  : { kill: 10, pause: 2, restart: 2, gap: 3000 }
+
+const kinds = ["kill", "pause", "restart"] as const
+const amounts = { kill, pause, restart }
+const disturbances = kinds.flatMap((kind) => Array.from({ length: amounts[kind] }, () => kind))
+
+const iterations = ["--iterations", "8", "--save-every", "1"]
+
+/** Linux has all addresses that begin with 127. */
+const hostOf = (machine: number) => process.platform === "linux" ? `127.0.0.${2 + machine}` : "127.0.0.1"
+
+/** Repeats a command that began while the database restarted, as a supervisor does: it ends at once. */
+const supervised = <A, E, R>(command: Effect.Effect<A, E, R>) =>
+  command.pipe(
+    Effect.catchDefect((defect) =>
+      String(defect).includes("cannot reach it") ? Effect.fail("not yet" as const) : Effect.die(defect)
+    ),
+    Effect.retry({ schedule: Schedule.spaced("1 second"), times: 60 })
+  )
+
+/** A machine's worker, which can be killed independently of the others. */
+interface Machine {
+  readonly address: Address
+  readonly scope: Scope.Closeable
+  readonly worker: Worker
+}
+
+const start = Effect.fnUntraced(function*(database: string, address: Address) {
   const scope = yield* Scope.fork(yield* Effect.scope)
-  return { scope, worker: yield* Scope.provide(worker(database), scope) }
+  const machine: Machine = { address, scope, worker: yield* Scope.provide(worker(database, address), scope) }
+  return machine
 })
 
-/** Pauses a worker until others have taken over its work, then wakes it. */
-const pause = ({ process }: Worker) =>
+const killed = ({ scope, worker: { process } }: Machine) =>
+  Effect.gen(function*() {
+    const ended = Effect.promise(() => once(process, "exit"))
+    yield* Scope.close(scope, Exit.void)
+    yield* ended
+  })
+
+/** Longer than a machine keeps its work without an answer. */
+const paused = ({ worker: { process } }: Machine) =>
   Effect.andThen(
     Effect.sync(() => process.kill("SIGSTOP")),
     Effect.delay(Effect.sync(() => process.kill("SIGCONT")), "15 seconds")
   )
 
-describe.skipIf(!Postgres.isHere)("a durable run of four workers", () => {
-  // Each disturbance lasts seconds, so other workers notice it.
-  it.live(`equals the undisturbed run after up to ${disturbances} disturbances`, () =>
-    Effect.gen(function*() {
-      const { out: _, ...here } = yield* train(length)
-      const { restart, url } = yield* Postgres.server
-      const machines = [yield* machine(url), yield* machine(url), yield* machine(url), yield* machine(url)]
-      const running = yield* Effect.forkChild(train([...length, "--executor", url, "--durable"]))
-      const uniform = Seed.uniform(5)
-      let count = 0
-      while (count < disturbances && running.pollUnsafe() === undefined) {
-        yield* Effect.sleep(4_000 + 4_000 * uniform())
-        const at = Math.floor(machines.length * uniform())
-        const [chosen] = machines.splice(at, 1)
-        if (chosen === undefined) return assert.fail("no worker is left")
-        count++
-        if (count % 5 === 0) yield* restart
-        if (count % 5 === 3) {
-          yield* Effect.forkChild(pause(chosen.worker))
-          machines.push(chosen)
-        } else {
-          yield* Scope.close(chosen.scope, Exit.void)
-          machines.push(yield* machine(url))
+describe.skipIf(!Postgres.isHere)("durable runs of four machines", () => {
+  it.live(
+    `equal an undisturbed run, ${kill} times killed, ${pause} times paused, ${restart} restarts of PostgreSQL`,
+    () =>
+      Effect.gen(function*() {
+        const { out: _, ...here } = yield* train(iterations)
+        const { restart, url } = yield* Postgres.server
+        const up: Array<Machine> = []
+        const join = (address: Address) =>
+          Effect.map(supervised(start(url, address)), (machine) => void up.push(machine))
+        for (const machine of [0, 1, 2, 3]) yield* join({ host: hostOf(machine), port: yield* Postgres.freePort })
+        const coming = yield* FiberSet.make<void, "not yet">()
+
+        const uniform = Seed.uniform(5)
+        const disturb = Effect.fnUntraced(function*(kind: typeof kinds[number]) {
+          yield* Effect.sleep(gap * (1 + uniform()))
+          if (kind === "restart") return yield* restart
+          yield* Walks.until(() => up.length > 0)
+          const [machine] = up.splice(Math.floor(up.length * uniform()), 1)
+          if (machine === undefined) return assert.fail("no machine is up")
+          yield* FiberSet.run(
+            coming,
+            kind === "kill"
+              ? Effect.andThen(killed(machine), join(machine.address))
+              : Effect.andThen(paused(machine), Effect.sync(() => void up.push(machine)))
+          )
+        })
+        const order = Array.from(Seed.permutation(disturbances.length, 5), (at) => disturbances[at] ?? "kill")
+        const all = Effect.forEach(order, disturb, { discard: true })
+        const disturbing = yield* Effect.forkChild(Effect.raceFirst(all, FiberSet.join(coming)))
+
+        for (let run = 1; run === 1 || disturbing.pollUnsafe() === undefined; run++) {
+          const training = train([...iterations, "--executor", url, "--durable"], `run-${run}`)
+          const { out: __, ...whole } = yield* supervised(training)
+          assert.deepStrictEqual(whole, here)
+          if (isSoak) yield* Effect.logInfo(`run ${run} equals the undisturbed run`)
         }
-      }
-      const { out: __, ...whole } = yield* Fiber.join(running)
-      assert.deepStrictEqual(whole, here)
-      // The number of disturbances during the run depends on the machine's speed.
-      assert.isAbove(count, 1)
-    }), isSoak ? 3_600_000 : 600_000)
+        yield* Fiber.join(disturbing)
+      }),
+    isSoak ? 7_200_000 : 600_000
+  )
 })

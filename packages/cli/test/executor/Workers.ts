@@ -3,21 +3,21 @@ import { assert } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Postgres from "../../../cluster/test/Postgres.ts"
 import * as CommandLine from "../CommandLine.ts"
 import { outcome } from "../kill/Outcome.ts"
-import { bin, launch, type Options } from "../Launch.ts"
+import { bin, launch } from "../Launch.ts"
 
 export const recipe = fileURLToPath(new URL("./waiting-recipe.ts", import.meta.url))
 export const env = { EFFECT_RL_CLUSTER_SECRET: "of the test" }
 
-/** Trains to the end; returns the run's outcome and output. */
-export const train = (executor: ReadonlyArray<string>, options: Options = { env }) =>
+/** Trains to the end; returns the run's outcome and output. A database knows a durable run by its name. */
+export const train = (executor: ReadonlyArray<string>, name = "run") =>
   Effect.gen(function*() {
-    const folder = yield* CommandLine.runFolder
-    const ended = yield* launch(["train", recipe, "--workers", "1", "--log-path", folder, ...executor], options)
+    const folder = join(dirname(yield* CommandLine.runFolder), name)
+    const ended = yield* launch(["train", recipe, "--workers", "1", "--log-path", folder, ...executor], { env })
     assert.strictEqual(ended.code, 0, ended.out + ended.errors)
     const said = ended.out + ended.errors + readFileSync(join(folder, "records.jsonl"), "utf8")
     assert.notInclude(said, "hidden", "a password is shown")
@@ -29,10 +29,15 @@ export interface Worker {
   readonly printed: () => string
 }
 
-/** A worker that has started; it is killed when the scope closes. */
-export const worker = (database: string): Effect.Effect<Worker, never, Scope.Scope> =>
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** A worker that has started; it is killed when the scope closes. Default address: a free port of 127.0.0.1. */
+export const worker = (database: string, address?: Address): Effect.Effect<Worker, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const port = yield* Postgres.freePort
+    const { host, port } = address ?? { host: "127.0.0.1", port: yield* Postgres.freePort }
     const child = yield* Effect.acquireRelease(
       Effect.sync(() =>
         spawn(
@@ -43,6 +48,8 @@ export const worker = (database: string): Effect.Effect<Worker, never, Scope.Sco
             "worker",
             "--join",
             database,
+            "--host",
+            host,
             "--port",
             String(port),
             "--workers",
