@@ -8,7 +8,12 @@ const isKnown = (value: Quantity): value is number => typeof value === "number" 
 export const fixed = (value: Quantity, digits = 3): string =>
   isKnown(value) ? value.toFixed(digits).replace(/^-(?=[0.]+$)/, "") : "–"
 
-/** A share between 0 and 1 as a percentage with this many decimals, such as `49.0 %`. */
+/**
+ * A share between 0 and 1 as a percentage with this many decimals, such as `49.0 %`.
+ *
+ * @example
+ * Quantity.percent(0.984) // => "98.4 %"
+ */
 export const percent = (share: Quantity, digits = 1): string =>
   isKnown(share) ? `${(100 * share).toFixed(digits)} %` : "–"
 
