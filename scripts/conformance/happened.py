@@ -43,8 +43,24 @@ def call_of(text):
         return None
 
 
+def described(text):
+    """A system prompt, and the tools that Qwen's template describes after it."""
+    found = re.fullmatch(r"(.*?)(?:\n\n)?# Tools\n\n.*?<tools>\n(.*?)\n</tools>.*", text, re.DOTALL)
+    return (text, []) if found is None else (found.group(1), [json.loads(line)["function"] for line in found.group(2).splitlines()])
+
+
+def tools(text):
+    """The tools that a prompt describes."""
+    system = re.match(r"<\|im_start\|>system\n(.*?)<\|im_end\|>", text, re.DOTALL)
+    return [] if system is None else described(system.group(1))[1]
+
+
 def message_of(role, text):
-    """Messages as Qwen's template writes them."""
+    """Messages as Qwen's template writes them; one that only describes tools is none."""
+    if role == "system":
+        text, offered = described(text)
+        if text == "" and offered != []:
+            return []
     if role == "user" and "<tool_response>" in text:
         answers = re.findall(r"<tool_response>\n(.*?)\n</tool_response>", text, re.DOTALL)
         return [{"role": "tool", "text": answer, "calls": []} for answer in answers]
@@ -112,6 +128,7 @@ def members(run, vocabulary):
                 "advantage": advantages.get(key),
                 "reference": member.get("task", {}).get("reference"),
                 "turns": turns,
+                "tools": tools(vocabulary.decode(turns[0]["prompt"])),
                 # The prompt ends with the head of an answer, which the response goes on with.
                 "messages": conversation(vocabulary.decode(last["prompt"]))[:-1] + response(vocabulary.decode(last["tokens"])),
             }

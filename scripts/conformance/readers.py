@@ -70,6 +70,13 @@ def compare(name, key, messages):
     assert len(found) >= len(wanted), f"{name}, {key}: {len(found)} messages, expected {len(wanted)}"
 
 
+def offered(name, key, tools):
+    """Compares the tools that the policy was told of."""
+    equal([(tool["name"], tool["description"], tool["parameters"]) for tool in tools], [
+        (tool["name"], tool["description"], tool["parameters"]) for tool in happenings[name][key]["tools"]
+    ], f"{name}, {key}, tools")
+
+
 def counted(name, keys):
     """All that finished were read, and the conversations of the tool run had calls."""
     equal(sorted(map(str, keys)), sorted(map(str, happenings[name])), f"{name}, rollouts")
@@ -109,6 +116,7 @@ def trackio():
             key = (trace["step"], evaluator, told["group"], told["member"])
             keys.append(key)
             compare(name, key, trace["messages"])
+            offered(name, key, [tool["function"] for tool in told["tools"]])
             turns = members[key]["turns"]
             equal(told["reward"], members[key]["reward"], f"{name}, {key}, reward")
             generations = [span for span in spans if span["kind"] == "generation"]
@@ -139,6 +147,7 @@ def inspect():
                 keys.append(key)
                 member = members[key]
                 compare(name, key, sample.messages)
+                offered(name, key, sample.metadata["tools"])
                 equal(sample.scores["reward"].value, member["reward"], f"{name}, {key}, reward")
                 equal(sample.metadata["advantage"], member["advantage"], f"{name}, {key}, advantage")
                 shared = members[about["iteration"], about["evaluator"], sample.id, 0]["reference"]
@@ -260,6 +269,7 @@ def verifiers():
             branch = trace.branches[-1]
             last = member["turns"][-1]
             compare(name, key, branch.messages)
+            offered(name, key, [tool.model_dump() for tool in trace.tools])
             equal(list(branch.token_ids), last["prompt"] + last["tokens"], f"{name}, {key}, tokens")
             equal(len(branch.token_ids), len(branch.sampled_mask), "mask")
             equal(list(branch.token_ids)[-len(last["tokens"]) :], last["tokens"], f"{name}, {key}, response")
@@ -315,9 +325,11 @@ def chat():
             key = (line["iteration"], line["evaluator"], line["group"], line["member"])
             keys.append(key)
             compare(name, key, line["messages"])
+            offered(name, key, [tool["function"] for tool in line.get("tools", [])])
             equal(line["reward"], members[key]["reward"], f"{name}, {key}, reward")
             equal(line["advantage"], members[key]["advantage"], f"{name}, {key}, advantage")
         counted(name, keys)
+    assert all(len(member["tools"]) > 0 for member in happenings["tool"].values()), "the tool run describes no tools"
     called = [call for member in happenings["tool"].values() for message in member["messages"] for call in message["calls"]]
     assert len(called) > 0 and any(len(member["turns"]) > 2 for member in happenings["turns"].values()), "nothing to compare"
 

@@ -7,7 +7,7 @@
  */
 import { type ChatModel, Message } from "@effect-rl/core"
 import { ModelInput, type Sampling } from "@effect-rl/core/backend"
-import { HeldResponse, Renderer, Renderers, type Tokenizer } from "@effect-rl/core/renderers"
+import { HeldResponse, Renderer, Renderers, type Tokenizer, type ToolSpec } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import type { Asked, Continuing, Prompted, Request, Settings } from "./Answerer.ts"
 import * as CallNames from "./CallNames.ts"
@@ -49,25 +49,25 @@ export const inMode = (
 const mostDescriptions = 64
 
 /** Messages that describe tools, by the JSON of the tools and the system prompt. Clients send the same tools with each request. */
-const descriptions = new WeakMap<Renderer.Renderer, Map<string, ReadonlyArray<Message.Message>>>()
+const descriptions = new WeakMap<Renderer.Renderer, Map<string, Renderer.Offering>>()
 
 const described = Effect.fnUntraced(function*(
   renderer: Renderer.Renderer,
   tools: Asked["tools"],
   system: ReadonlyArray<Message.Message>
 ) {
-  const known = descriptions.get(renderer) ?? new Map<string, ReadonlyArray<Message.Message>>()
+  const known = descriptions.get(renderer) ?? new Map<string, Renderer.Offering>()
   descriptions.set(renderer, known)
   const key = JSON.stringify([tools, system.map(Message.text)])
   const found = known.get(key)
   if (found !== undefined) return found
-  const messages = yield* Renderer.withTools(renderer, tools, system)
+  const offering = yield* Renderer.offering(renderer, tools, system)
   for (const oldest of known.keys()) {
     if (known.size < mostDescriptions) break
     known.delete(oldest)
   }
-  known.set(key, messages)
-  return messages
+  known.set(key, offering)
+  return offering
 })
 
 /** The conversation after the messages that describe the tools, which include its system message. */
@@ -75,10 +75,11 @@ const withTools = Effect.fnUntraced(function*(
   { renderer }: ChatModel.ChatModel,
   tools: Asked["tools"],
   conversation: ReadonlyArray<Message.Message>
-) {
-  if (tools.length === 0) return conversation
+): Effect.fn.Return<Renderer.Offering, Renderer.RendererError> {
+  if (tools.length === 0) return { messages: conversation }
   const length = conversation[0]?.role === "system" ? 1 : 0
-  return [...yield* described(renderer, tools, conversation.slice(0, length)), ...conversation.slice(length)]
+  const { messages, ...offering } = yield* described(renderer, tools, conversation.slice(0, length))
+  return { ...offering, messages: [...messages, ...conversation.slice(length)] }
 })
 
 /** A conversation before its reply, ready to render. */
@@ -86,6 +87,8 @@ export interface Conversation {
   readonly chatModel: ChatModel.ChatModel
   /** The messages, including those that describe the tools. */
   readonly messages: ReadonlyArray<Message.Message>
+  /** The tools that the first of them describe; absent if there are none. */
+  readonly offered?: ToolSpec.Offered
   /** The beginning of the reply; empty for a new reply. */
   readonly prefill: string
 }
@@ -101,8 +104,8 @@ export const conversation = Effect.fnUntraced(function*(own: ChatModel.ChatModel
   yield* Length.check(chatModel, "messages and tools", Length.of(asked))
   yield* knowsTools(chatModel, asked)
   const { before, prefill } = yield* Continued.divide(asked.messages)
-  const messages = yield* withTools(chatModel, asked.tools, before)
-  const found: Conversation = { chatModel, messages, prefill }
+  const offering = yield* withTools(chatModel, asked.tools, before)
+  const found: Conversation = { chatModel, ...offering, prefill }
   return found
 }, Effect.catchTag("RendererError", unreadable))
 

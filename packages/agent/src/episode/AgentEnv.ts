@@ -6,7 +6,7 @@
  */
 import { type Env, EnvMetric, type Limits, Message, type Score } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
-import { Renderer } from "@effect-rl/core/renderers"
+import { Renderer, type ToolSpec } from "@effect-rl/core/renderers"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -61,6 +61,7 @@ interface Shown {
   readonly question: Mailbox.Question
   readonly placed: EpisodeTree.Placed
   readonly prompted: Prompted
+  readonly offered?: ToolSpec.Offered
 }
 
 interface Playing<E, R> {
@@ -96,7 +97,7 @@ const place = Effect.fnUntraced(
   function*<E, R>({ options, tree, uniqueId }: Playing<E, R>, question: Mailbox.Question) {
     const { arrived, asked } = question
     const settings = { ...question.settings, seed: null, choices: null }
-    const { chatModel, messages, prefill } = yield* PromptedChat.conversation(options.model, asked)
+    const { chatModel, messages, offered, prefill } = yield* PromptedChat.conversation(options.model, asked)
     // Only a check: it fails if the renderer cannot continue a reply that begins with the prefill.
     if (prefill !== "") yield* PromptedChat.render(options.model, asked)
     const placed = yield* tree.place({ renderer: chatModel.renderer, messages, prefill, arrived })
@@ -107,6 +108,7 @@ const place = Effect.fnUntraced(
     const shown: Shown = {
       question,
       placed,
+      ...(offered !== undefined && { offered }),
       prompted: {
         ...prompted,
         request: { ...request, params: { ...request.params, seed: 0 } },
@@ -140,13 +142,16 @@ const placeText = Effect.fnUntraced(
   }
 )
 
-const promptOf = ({ placed, prompted: { chatModel: { renderer, tokenizer }, request } }: Shown): Env.Prompt => ({
+const promptOf = (
+  { offered, placed, prompted: { chatModel: { renderer, tokenizer }, request } }: Shown
+): Env.Prompt => ({
   _tag: "Prompt",
   input: placed.input,
   stop: placed.text === undefined || tokenizer.eosTokenId === undefined ? renderer.stop : [tokenizer.eosTokenId],
   maxTokens: request.params.maxTokens,
   ...(request.grammar !== undefined && { grammar: request.grammar }),
   ...(placed.text === undefined && { messages: placed.messages }),
+  ...(offered !== undefined && { offered }),
   ...(placed.branch !== undefined && { branch: placed.branch })
 })
 

@@ -32,7 +32,7 @@ export const withoutIds = (messages: ReadonlyArray<OpenAi.ChatMessage>): Readonl
     tool_calls: tool_calls?.map(({ function: called }) => called)
   }))
 
-/** Plays a session, and returns its log and the conversation that the gateway recorded. */
+/** Plays a session, and returns its log, and the conversation and tools that the gateway recorded. */
 export const session = Effect.fnUntraced(function*(
   run: (session: AgentEnv.Session) => Promise<void>,
   ...says: ReadonlyArray<string>
@@ -48,8 +48,12 @@ export const session = Effect.fnUntraced(function*(
   })
   const trajectory = yield* Rollout.episode(env, Talk.saying(...says).policy, Talk.key)
   const { renderer: { parse }, tokenizer: { decode } } = model
-  const recorded = Conversation.toOpenAi(yield* Conversation.read(trajectory, { decode, parse }))
-  return { renderer: model.renderer, log: yield* Effect.promise(() => Promise.all(log)), recorded }
+  const turns = yield* Conversation.read(trajectory, { decode, parse })
+  return {
+    log: yield* Effect.promise(() => Promise.all(log)),
+    recorded: Conversation.toOpenAi(turns),
+    tools: Conversation.toOpenAiTools(turns)
+  }
 }, Effect.scoped)
 
 /** A new file with these lines, which is removed with the scope. */

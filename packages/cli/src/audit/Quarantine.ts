@@ -36,6 +36,7 @@ export const write = Effect.fnUntraced(function*(
     const found = suspected.get(id)
     if (found === undefined) return []
     const messages = Conversation.toOpenAi(turns)
+    const tools = Conversation.toOpenAiTools(turns)
     return [{
       id,
       iteration: record.iteration,
@@ -44,7 +45,8 @@ export const write = Effect.fnUntraced(function*(
       reward,
       advantage: advantage ?? null,
       found,
-      messages
+      messages,
+      ...(tools.length > 0 && { tools })
     }]
   }
   const story = yield* StoryReader.read(run)

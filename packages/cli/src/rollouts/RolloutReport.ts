@@ -121,13 +121,17 @@ export const one = Effect.fnUntraced(function*(run: RunStore.RunReader, id: Roll
   const { record } = found
   const language = yield* RunTokenizer.language(run)
   const turns = yield* Conversation.read(trajectory, language)
-  const departures = yield* Departure.known(trajectory, turns, language?.render)
+  const departures = yield* Departure.known(trajectory, turns, language?.renderer)
+  const tools = Conversation.toOpenAiTools(turns)
   const reward = record.rewards[id.member] ?? NaN
   const stopReason = Option.getOrNull(trajectory.stopReason)
   yield* output.lines([
     output.style.bold(head(record, id)),
     `reward ${Quantity.fixed(reward, 3)}, ended by ${stopReason ?? "its environment"}`,
     ...(trajectory.task?.reference === undefined ? [] : [`reference ${Untrusted.show(trajectory.task.reference)}`]),
+    ...(tools.length === 0
+      ? []
+      : [`tools ${Untrusted.show(tools.map(({ function: { name } }) => name).join(", "))}`]),
     ...trajectory.transitions.flatMap((transition, index) => {
       const turn = turns[index]
       return turn === undefined ? [] : turnLines(transition, turn, index, {
@@ -144,6 +148,7 @@ export const one = Effect.fnUntraced(function*(run: RunStore.RunReader, id: Roll
     reward,
     stopReason,
     messages: Conversation.toOpenAi(turns),
+    ...(tools.length > 0 && { tools }),
     departures
   })
 })

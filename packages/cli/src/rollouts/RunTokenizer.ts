@@ -18,7 +18,7 @@ const languageOf = (tokenizer: Tokenizer.Tokenizer, renderer: unknown): Effect.E
     ? Effect.succeed(tokenizer)
     : Effect.match(Renderers.byName(renderer, tokenizer), {
       onFailure: () => tokenizer,
-      onSuccess: ({ generationPrompt, parse }) => ({ decode: tokenizer.decode, parse, render: generationPrompt })
+      onSuccess: (found) => ({ decode: tokenizer.decode, parse: found.parse, renderer: found })
     })
 
 /** Loads the language of the run's tokens; undefined, with a warning, if the model's tokenizer is not available. */

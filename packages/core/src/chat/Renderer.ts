@@ -6,7 +6,7 @@ import type * as Sampling from "../model/Sampling.ts"
 import type { CallForm } from "./CallForm.ts"
 import * as Message from "./Message.ts"
 import type { ResponseStream } from "./ResponseStream.ts"
-import type { ToolSpec } from "./ToolSpec.ts"
+import type { Offered, ToolSpec } from "./ToolSpec.ts"
 
 /** A conversation cannot be rendered, or a response cannot be parsed. */
 export class RendererError extends Schema.TaggedError<RendererError>()("RendererError", {
@@ -106,16 +106,23 @@ export interface Renderer {
   readonly calls?: CallForm
 }
 
+/** A conversation ready to be rendered, and the tools that its first messages describe. */
+export interface Offering {
+  readonly messages: ReadonlyArray<Message.Message>
+  /** Absent if there are no tools. */
+  readonly offered?: Offered
+}
+
 /**
  * Puts the messages that describe the tools before the conversation; they include its system message. Fails if the renderer's model family
  * has no tools.
  */
-export const withTools = Effect.fnUntraced(function*(
+export const offering = Effect.fnUntraced(function*(
   { name, toolsPrefix }: Pick<Renderer, "name" | "toolsPrefix">,
   tools: ReadonlyArray<ToolSpec>,
   conversation: ReadonlyArray<Message.Message>
-): Effect.fn.Return<ReadonlyArray<Message.Message>, RendererError> {
-  if (tools.length === 0) return conversation
+): Effect.fn.Return<Offering, RendererError> {
+  if (tools.length === 0) return { messages: conversation }
   if (toolsPrefix === undefined) {
     return yield* new RendererError({
       renderer: name,
@@ -124,9 +131,21 @@ export const withTools = Effect.fnUntraced(function*(
   }
   const [first, ...others] = conversation
   const hasSystem = first?.role === "system"
-  const prefix = yield* toolsPrefix(tools, hasSystem ? Message.text(first) : "")
-  return [...prefix, ...(hasSystem ? others : conversation)]
+  const systemPrompt = hasSystem ? Message.text(first) : ""
+  const prefix = yield* toolsPrefix(tools, systemPrompt)
+  return {
+    messages: [...prefix, ...(hasSystem ? others : conversation)],
+    offered: { tools, messages: prefix.length, ...(systemPrompt !== "" && { systemPrompt }) }
+  }
 })
+
+/** The messages of `offering`. */
+export const withTools = (
+  renderer: Pick<Renderer, "name" | "toolsPrefix">,
+  tools: ReadonlyArray<ToolSpec>,
+  conversation: ReadonlyArray<Message.Message>
+): Effect.Effect<ReadonlyArray<Message.Message>, RendererError> =>
+  Effect.map(offering(renderer, tools, conversation), ({ messages }) => messages)
 
 /** Why a response cannot be acted on. */
 export interface Failure {

@@ -18,3 +18,12 @@ export interface ToolSpec {
   readonly description: string
   readonly parameters: Schema.JsonObject
 }
+
+/** The tools that the first messages of a conversation describe to a model. */
+export interface Offered {
+  readonly tools: ReadonlyArray<ToolSpec>
+  /** The number of messages, as a renderer wrote them, that describe the tools. */
+  readonly messages: number
+  /** The system prompt that those messages contain; absent if there is none. */
+  readonly systemPrompt?: string
+}

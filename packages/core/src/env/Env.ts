@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import type * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
+import type { Offered } from "../chat/ToolSpec.ts"
 import type { Grammar } from "../model/Grammar.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
@@ -35,6 +36,8 @@ export interface Prompt {
   readonly grammar?: Grammar
   /** The conversation that the prompt renders, for records and transcripts. */
   readonly messages?: ReadonlyArray<Message.Message>
+  /** The tools that the first of these messages describe; absent if there are none. */
+  readonly offered?: Offered
   /**
    * Set if the prompt does not begin with the previous prompt and its response. Training then continues another sequence or starts a new
    * one.

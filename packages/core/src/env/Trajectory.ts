@@ -9,6 +9,7 @@
 import * as Equal from "effect/Equal"
 import type * as Option from "effect/Option"
 import type * as Message from "../chat/Message.ts"
+import type { Offered } from "../chat/ToolSpec.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
@@ -40,6 +41,8 @@ export interface AddedMessages {
   readonly kept?: number
   /** The messages as the environment gave them. */
   readonly messages: ReadonlyArray<Message.Message>
+  /** The tools that the conversation's first messages describe; absent if they are those of the turn that this one continues. */
+  readonly offered?: Offered
 }
 
 /** One turn of an episode: its observation, action and reward. @see tinker-cookbook `Transition` */
@@ -143,6 +146,12 @@ export const sharedLength = (left: Conversation, right: Conversation): number =>
   }
   return length
 }
+
+/** No tools. */
+export const nothingOffered: Offered = { tools: [], messages: 0 }
+
+/** Whether two prompts describe the same tools in the same messages. */
+export const isSameOffer = (left: Offered, right: Offered): boolean => left === right || Equal.equals(left, right)
 
 /** The messages that a conversation adds to the previous turn's conversation and response. `before` is undefined for the first turn. */
 export const addedMessages = (before: Conversation | undefined, conversation: Conversation): AddedMessages => {

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import type * as Types from "effect/Types"
+import type { Offered } from "../chat/ToolSpec.ts"
 import type * as Env from "../env/Env.ts"
 import * as Limits from "../env/Limits.ts"
 import type * as StopReason from "../env/StopReason.ts"
@@ -32,6 +33,8 @@ interface Progress {
   readonly transitions: Array<Trajectory.Transition>
   /** The conversation of each finished turn, without its response. A turn that shows only tokens repeats the previous turn's. */
   readonly conversations: Array<Env.Prompt["messages"]>
+  /** The tools that each of these conversations describes. */
+  readonly offers: Array<Offered | undefined>
   /** The newest prompt; undefined before the first. */
   observation: Env.Prompt | undefined
   stepReward: number
@@ -255,9 +258,9 @@ const timesOf = (began: number, sampledAt: number, endedAt: number) =>
 
 const nothing = {}
 
-/** The conversation against which a turn's messages are recorded: that of the turn it continues, or else the last one. */
-const compared = (conversations: Progress["conversations"], branch: Env.Prompt["branch"]) =>
-  conversations[branch?.after ?? -1] ?? conversations.at(-1)
+/** What is compared with a turn's prompt to record it: that of the turn it continues, or else the last one. */
+const continued = <A>(before: ReadonlyArray<A>, branch: Env.Prompt["branch"]) =>
+  before[branch?.after ?? -1] ?? before.at(-1)
 
 /** Adds a finished turn to the progress. */
 const record = (
@@ -278,10 +281,15 @@ const record = (
   if (step.score !== undefined) transition.score = step.score
   if (step.said !== undefined) transition.said = step.said
   if (step.state !== undefined) transition.state = step.state
-  const { branch, messages } = observation
-  const { conversations } = progress
-  if (messages !== undefined) transition.shown = Trajectory.addedMessages(compared(conversations, branch), messages)
+  const { branch, messages, offered = Trajectory.nothingOffered } = observation
+  const { conversations, offers } = progress
+  if (messages !== undefined) {
+    const added = Trajectory.addedMessages(continued(conversations, branch), messages)
+    const before = continued(offers, branch) ?? Trajectory.nothingOffered
+    transition.shown = Trajectory.isSameOffer(before, offered) ? added : { ...added, offered }
+  }
   conversations.push(messages ?? conversations.at(-1))
+  offers.push(messages === undefined ? offers.at(-1) : offered)
   if (branch !== undefined) transition.branch = branch
   if (times !== undefined) transition.times = times
   progress.transitions.push(transition)
@@ -405,6 +413,7 @@ const make = <E, R, PE, PR>(
   progress: {
     transitions: [],
     conversations: [],
+    offers: [],
     observation: undefined,
     stepReward: 0,
     sampledTokens: 0,

@@ -11,6 +11,7 @@ import * as Message from "../chat/Message.ts"
 import * as OpenAi from "../chat/OpenAi.ts"
 import type { Renderer } from "../chat/Renderer.ts"
 import type { Tokenizer } from "../chat/Tokenizer.ts"
+import type { Offered, ToolSpec } from "../chat/ToolSpec.ts"
 import * as Branch from "../env/Branch.ts"
 import * as Trajectory from "../env/Trajectory.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
@@ -18,12 +19,15 @@ import * as LogNames from "./LogNames.ts"
 import * as NewTokens from "./NewTokens.ts"
 import * as PromptText from "./PromptText.ts"
 
+/** The parts of a renderer that render a conversation with tools. */
+export type Rendering = Pick<Renderer, "name" | "generationPrompt" | "toolsPrefix">
+
 /** How to decode, parse and render a run's tokens. */
 export interface Language extends Pick<Tokenizer, "decode"> {
   /** Parses a response; absent if the run's renderer is unknown. */
   readonly parse?: Renderer["parse"]
-  /** Renders a prompt; absent if the run's renderer is unknown. */
-  readonly render?: Renderer["generationPrompt"]
+  /** Renders prompts; absent if the run's renderer is unknown. */
+  readonly renderer?: Rendering
 }
 
 /** A tool call, and its result if one was recorded. */
@@ -36,7 +40,11 @@ export interface ToolUse {
 
 /** The messages and tool results that a turn added to the conversation. */
 export interface Turn {
-  /** The messages shown to the policy since the turn that it continues; empty if their text is unknown. */
+  /** The tools that the policy could call, as far as they are recorded. */
+  readonly offered: ReadonlyArray<ToolSpec>
+  /**
+   * The messages shown to the policy since the turn that it continues, without the description of the tools; empty if their text is unknown.
+   */
   readonly shown: ReadonlyArray<Message.Message>
   readonly said: Message.Message
   readonly tools: ReadonlyArray<ToolUse>
@@ -117,6 +125,8 @@ interface Reading {
   readonly turns: Array<Turn>
   /** The conversation of each turn, with its response; undefined if the messages shown to the turn are not recorded. */
   readonly conversations: Array<Messages | undefined>
+  /** The tools that each turn's conversation describes. */
+  readonly offers: Array<Offered>
 }
 
 const tokensOf = ({ action: { tokens }, branch, observation }: Trajectory.Transition): NewTokens.Turn => ({
@@ -147,6 +157,18 @@ const readIn = (reading: Reading, index: number, before: number): Messages => {
   return answered.length === 0 ? added : [...answered, ...added.filter((message) => !isAnswer(message))]
 }
 
+/** A conversation with its system prompt in place of the messages that describe the tools. */
+const undescribed = (conversation: Messages, { messages, systemPrompt }: Offered): Messages => [
+  ...(systemPrompt === undefined ? [] : [Message.system(systemPrompt)]),
+  ...conversation.slice(messages)
+]
+
+/** The messages that a turn's prompt adds to the turn before, or all if these begin in the description of the tools. */
+const added = (conversation: Messages, { messages }: Trajectory.AddedMessages, isFirst: boolean, offered: Offered) =>
+  isFirst || conversation.length - messages.length < Math.max(1, offered.messages)
+    ? undescribed(conversation, offered)
+    : messages
+
 /** Reads a turn; all earlier turns must have been read. */
 const readTurn = (
   reading: Reading,
@@ -154,20 +176,21 @@ const readTurn = (
   transition: Trajectory.Transition,
   response: Message.Message | undefined
 ) => {
-  const { conversations, decode, trajectory: { transitions }, turns } = reading
-  const { logs, shown } = transition
+  const { conversations, decode, offers, trajectory: { transitions }, turns } = reading
+  const { branch, logs, shown } = transition
   const before = Branch.previous(index, transition.branch)
   const said = response ?? saidIn(transition, decode)
   const conversation = Trajectory.shownTo(conversations, transition)
   conversations.push(conversation && [...conversation, said])
+  const offered = shown?.offered ?? offers[branch?.after ?? -1] ?? offers.at(-1) ?? Trajectory.nothingOffered
+  offers.push(offered)
   const next = transitions.find((other, at) => at > index && Branch.previous(at, other.branch) === index)
   const answers = next?.shown?.messages.filter(({ role }) => role === "tool") ?? []
   turns.push({
+    offered: offered.tools,
     shown: shown === undefined || conversation === undefined
       ? readIn(reading, index, before)
-      : before < 0
-      ? conversation
-      : shown.messages,
+      : added(conversation, shown, before < 0, offered),
     said,
     tools: toolsOf(said, logs, answers)
   })
@@ -184,7 +207,7 @@ export const make = (
 ): ReadonlyArray<Turn> => {
   const turns: Array<Turn> = []
   const tokens = decode === undefined ? [] : trajectory.transitions.map(tokensOf)
-  const reading: Reading = { trajectory, decode, tokens, turns, conversations: [] }
+  const reading: Reading = { trajectory, decode, tokens, turns, conversations: [], offers: [] }
   for (const [index, transition] of trajectory.transitions.entries()) {
     readTurn(reading, index, transition, responses[index])
   }
@@ -254,6 +277,10 @@ const readable = (message: Message.Message): Message.Message => {
 /** All messages in the format of chat completions. A call that could not be parsed becomes text, as when streaming. */
 export const toOpenAi = (turns: ReadonlyArray<Turn>): ReadonlyArray<OpenAi.ChatMessage> =>
   OpenAi.fromMessages(messages(turns).map(readable))
+
+/** The tools that the first turn could call, in the format of chat completions; empty if none are recorded. */
+export const toOpenAiTools = ([first]: ReadonlyArray<Turn>): ReadonlyArray<OpenAi.Tool> =>
+  (first?.offered ?? []).map(OpenAi.fromToolSpec)
 
 /** A turn in the format of chat completions: the messages that it was shown, and its response. */
 export interface OpenAiTurn {

@@ -5,12 +5,12 @@
  * @example
  * const departures = Effect.flatMap(
  *   Conversation.read(trajectory, tokenizer),
- *   (turns) => Departure.of(trajectory, turns, renderer.generationPrompt)
+ *   (turns) => Departure.of(trajectory, turns, renderer)
  * )
  */
 import * as Effect from "effect/Effect"
 import * as OpenAi from "../chat/OpenAi.ts"
-import type { Renderer } from "../chat/Renderer.ts"
+import * as Renderer from "../chat/Renderer.ts"
 import type * as Trajectory from "../env/Trajectory.ts"
 import * as Conversation from "./Conversation.ts"
 
@@ -45,14 +45,18 @@ const reason = (transitions: Transitions, turn: number, token: number): string =
 export const of = Effect.fnUntraced(function*(
   { transitions }: Pick<Trajectory.Trajectory, "transitions">,
   turns: ReadonlyArray<Conversation.Turn>,
-  render: Renderer["generationPrompt"]
+  renderer: Conversation.Rendering
 ): Effect.fn.Return<ReadonlyArray<Departure>> {
   const messages = Conversation.toOpenAi(turns)
   const found = yield* Effect.forEach(Conversation.lengths(turns), (length, turn) => {
     const transition = transitions[turn]
     if (transition === undefined) return Effect.succeed([])
     const recorded = Conversation.promptTokens(transition.observation)
-    return Effect.match(Effect.flatMap(OpenAi.toMessages(messages.slice(0, length)), (prompt) => render(prompt)), {
+    const rendered = OpenAi.toMessages(messages.slice(0, length)).pipe(
+      Effect.flatMap((prompt) => Renderer.withTools(renderer, turns[turn]?.offered ?? [], prompt)),
+      Effect.flatMap((prompt) => renderer.generationPrompt(prompt))
+    )
+    return Effect.match(rendered, {
       onFailure: ({ message: detail }): ReadonlyArray<Departure> => [{ turn, detail }],
       onSuccess: (rendered): ReadonlyArray<Departure> => {
         const at = difference(recorded, Conversation.promptTokens(rendered))
@@ -68,6 +72,6 @@ export const of = Effect.fnUntraced(function*(
 export const known = (
   trajectory: Pick<Trajectory.Trajectory, "transitions">,
   turns: ReadonlyArray<Conversation.Turn>,
-  render: Renderer["generationPrompt"] | undefined
+  renderer: Conversation.Rendering | undefined
 ): Effect.Effect<ReadonlyArray<Departure> | null> =>
-  render === undefined ? Effect.succeed(null) : of(trajectory, turns, render)
+  renderer === undefined ? Effect.succeed(null) : of(trajectory, turns, renderer)

@@ -135,7 +135,7 @@ export const told = (group: RecordedGroup, language?: Conversation.Language): Ef
     members(group),
     Effect.fnUntraced(function*(member: Member) {
       const turns = yield* Conversation.read(member.trajectory, language)
-      const departures = yield* Departure.known(member.trajectory, turns, language?.render)
+      const departures = yield* Departure.known(member.trajectory, turns, language?.renderer)
       const told: Told = { ...member, turns, departures }
       return told
     })

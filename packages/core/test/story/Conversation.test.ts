@@ -146,7 +146,7 @@ describe("Conversation", () => {
 
   it("counts unreadable tokens", () => {
     const turns = Conversation.make(episode(turn([1], [2, 3])), [])
-    assert.deepStrictEqual(turns, [{ shown: [], said: Message.assistant("(2 tokens)"), tools: [] }])
+    assert.deepStrictEqual(turns, [{ offered: [], shown: [], said: Message.assistant("(2 tokens)"), tools: [] }])
   })
 
   it.effect("parses system, user, reasoning, calls and results from a template's tokens", () =>

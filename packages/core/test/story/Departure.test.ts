@@ -1,11 +1,12 @@
-import { Message } from "@effect-rl/core"
+import { FunctionTool, Message, Rollout, ToolEnv } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { type Branch, type Trajectory } from "@effect-rl/core/environments"
 import { Conversation, Departure } from "@effect-rl/core/records"
 import { Renderers } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
+import * as Talk from "../env/Talk.ts"
 
 const { characters } = TestTokenizer
 const asked = [Message.user("What is 2 + 3?")]
@@ -44,8 +45,51 @@ const episode = (said: string, branch?: Branch.Branch) =>
     }
     const language = { decode: characters.decode, parse: renderer.parse }
     const turns = yield* Conversation.read(trajectory, language)
-    return yield* Departure.of(trajectory, turns, renderer.generationPrompt)
+    return yield* Departure.of(trajectory, turns, renderer)
   })
+
+describe("Departure.of an episode with tools", () => {
+  const clock = FunctionTool.make({
+    name: "clock",
+    description: "Tells the time.",
+    parameters: Schema.Struct({ city: Schema.String }),
+    handler: () => Effect.succeed("noon")
+  })
+
+  /** An episode that calls the tool once, as it is recorded, and its conversation. */
+  const recorded = Effect.fnUntraced(function*(settings: { readonly systemPrompt?: string }) {
+    const renderer = yield* Talk.qwen
+    const call = "<tool_call>\n{\"name\": \"clock\", \"arguments\": {\"city\": \"Rome\"}}\n</tool_call>"
+    const env = yield* ToolEnv.make({
+      model: { renderer },
+      tools: [clock],
+      messages: [Message.user("What time is it in Rome?")],
+      grade: () => Effect.succeed({ reward: 1 }),
+      ...settings
+    })
+    const trajectory = yield* Rollout.episode(env, Talk.policy(Talk.said(call), Talk.said("Noon.")), Talk.key)
+    const turns = yield* Conversation.read(trajectory, { decode: characters.decode, parse: renderer.parse })
+    return { turns, departures: yield* Departure.of(trajectory, turns, renderer) }
+  })
+
+  it.effect.each([{}, { systemPrompt: "Be brief." }])(
+    "finds none if the tools are described again: %j",
+    ({ systemPrompt }) =>
+      Effect.gen(function*() {
+        const { departures, turns } = yield* recorded(systemPrompt === undefined ? {} : { systemPrompt })
+        assert.deepStrictEqual(departures, [])
+        assert.deepStrictEqual(Conversation.toOpenAi(turns).map(({ content, role }) => [role, content]), [
+          ...(systemPrompt === undefined ? [] : [["system", systemPrompt]]),
+          ["user", "What time is it in Rome?"],
+          ["assistant", ""],
+          ["tool", "noon"],
+          ["assistant", "Noon."]
+        ])
+        assert.deepStrictEqual(Conversation.toOpenAiTools(turns).map((tool) => tool.function), [clock.spec])
+        assert.deepStrictEqual(turns[1]?.offered, turns[0]?.offered)
+      })
+  )
+})
 
 describe("Departure.of", () => {
   it.effect("finds none if every prompt is rendered as recorded", () =>

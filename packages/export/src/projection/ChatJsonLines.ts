@@ -4,8 +4,15 @@ import * as Projection from "./Projection.ts"
 
 const finite = (value: number | undefined) => value !== undefined && Number.isFinite(value) ? value : null
 
+/** The tools of a conversation, in the field that fine-tuning files use. */
+const toolsOf = ({ turns }: Rollouts.Told) => {
+  const tools = Conversation.toOpenAiTools(turns)
+  return tools.length === 0 ? {} : { tools }
+}
+
 const lineOf = ({ evaluator, iteration }: Projection.Batch) => (member: Rollouts.Told) => ({
   messages: Conversation.toOpenAi(member.turns),
+  ...toolsOf(member),
   reward: finite(member.reward),
   advantage: finite(member.advantage),
   iteration,

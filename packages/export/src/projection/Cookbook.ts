@@ -55,6 +55,7 @@ const title = ({ evaluator, iteration }: Projection.Batch) =>
 const memberSection = (member: Rollouts.Told): Logtree.Node => {
   const reference = member.trajectory.task?.reference
   return Logtree.section(4, `Trajectory ${member.member}`, [
+    ...Conversation.toOpenAiTools(member.turns).map((tool) => Logtree.text(`Tool: ${JSON.stringify(tool.function)}`)),
     Logtree.conversation(Conversation.toOpenAi(member.turns)),
     ...(reference === undefined ? [] : [Logtree.text(`Reference answer: ${reference}`)]),
     ...(member.departures ?? []).map(({ detail, turn }) =>

@@ -81,6 +81,7 @@ const common = (member: Rollouts.Told, model: string) => {
       advantage: advantage ?? null,
       sampler_step: group.record.step,
       turn_sampler_steps: Projection.samplerSteps(member),
+      tools: Conversation.toOpenAiTools(turns).map((tool) => tool.function),
       departures
     },
     scores: scoreOf(member),

@@ -130,6 +130,7 @@ const traceOf = (batch: Projection.Batch) => (member: Rollouts.Told) => {
       key: record.key
     },
     agent: { config: { model }, name: "agent", trainable: batch.evaluator === undefined },
+    tools: Conversation.toOpenAiTools(turns).map(({ function: tool, type }) => ({ type, ...tool })),
     nodes: nodesOf(member, record.at / 1000),
     calls: callsOf(member, model, whole),
     rewards: { reward: { score: finite(reward), weight: 1 } },

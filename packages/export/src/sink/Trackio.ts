@@ -154,6 +154,7 @@ const trace = (db: DatabaseSync, run: string, record: RunRecord.GroupRolledOut, 
     reward: member.reward,
     tags: record.tags,
     status: Option.getOrNull(member.trajectory.stopReason),
+    tools: Conversation.toOpenAiTools(member.turns),
     duration_ms: end - start
   }
   db.prepare(

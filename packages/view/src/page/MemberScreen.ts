@@ -140,14 +140,14 @@ const summary = (
   )
 }
 
-const forms = (route: Route, { messages }: Entry.MemberView): Child =>
+const forms = (route: Route, { messages, tools }: Entry.MemberView): Child =>
   h(
     "nav",
     { class: "filters", "aria-label": "form" },
     link({ ...route, tokens: undefined, turn: undefined, token: undefined }, "messages", route.tokens !== true),
     link({ ...route, tokens: true }, "exact tokens (t)", route.tokens === true),
     ...(route.tokens === true ? [TokenStrip.chooser(route), TokenStrip.legend(route.colour)] : []),
-    copy(() => JSON.stringify({ messages }), "copy as OpenAI's messages")
+    copy(() => JSON.stringify({ messages, ...(tools.length > 0 && { tools }) }), "copy as OpenAI's messages")
   )
 
 /** A one-line summary of each turn, linked to the turn. */

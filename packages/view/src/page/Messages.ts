@@ -23,6 +23,15 @@ const contentOf = ({ content }: Message): string =>
 const open = (name: string, text: string): Part => ({ name, text, isFolded: false })
 const folded = (name: string, text: string): Part => ({ name, text, isFolded: true })
 
+/** The tools, each as its name, description and parameters. */
+const toolsOf = ({ tools }: Entry.MemberView): ReadonlyArray<Part> =>
+  tools.length === 0 ? [] : [folded(
+    `${tools.length === 1 ? "tool" : "tools"}: ${tools.map(({ function: { name } }) => name).join(", ")}`,
+    tools.map(({ function: { description, name, parameters } }) =>
+      [name, description, JSON.stringify(parameters, null, 2)].join("\n")
+    ).join("\n\n")
+  )]
+
 /** Tool results by call id; they are shown with their calls. */
 const resultsOf = ({ messages }: Entry.MemberView): ReadonlyMap<string, string> =>
   new Map(
@@ -121,7 +130,8 @@ export const ofTurn = (member: Entry.MemberView, turn: Entry.TurnView): Child =>
   const { place: { first, response } } = turn
   const said = member.messages[response]
   const parts = said === undefined ? [] : saidParts(turn, said, resultsOf(member)).map(isNeeded)
-  const all = [...member.messages.slice(first, response).flatMap(shownPart), ...parts, ...others(turn)]
+  const tools = first === 0 ? toolsOf(member) : []
+  const all = [...tools, ...member.messages.slice(first, response).flatMap(shownPart), ...parts, ...others(turn)]
   return all.length === 0
     ? empty("The environment logged no texts for this turn.")
     : h("dl", { class: "logs" }, ...all.flatMap(draw))

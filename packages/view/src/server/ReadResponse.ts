@@ -43,11 +43,11 @@ const joined = (deltas: ReadonlyArray<ResponseStream.Delta>): ReadonlyArray<Entr
 /** Parses responses and renders prompts. */
 export interface Rendering {
   readonly reading: Reading
-  /** Renders prompts; undefined if the renderer is not available. */
-  readonly render: Renderer.Renderer["generationPrompt"] | undefined
+  /** Renders prompts; undefined if it is not available. */
+  readonly renderer: Renderer.Renderer | undefined
 }
 
-export const unknown: Rendering = { reading: unread, render: undefined }
+export const unknown: Rendering = { reading: unread, renderer: undefined }
 
 const readingOf = (renderer: Renderer.Renderer): Reading => (tokens) =>
   Effect.gen(function*() {
@@ -62,5 +62,5 @@ const readingOf = (renderer: Renderer.Renderer): Reading => (tokens) =>
 export const make = (renderer: string, tokenizer: Tokenizer.Tokenizer): Effect.Effect<Rendering> =>
   Effect.match(Renderers.byName(renderer, tokenizer), {
     onFailure: () => unknown,
-    onSuccess: (found): Rendering => ({ reading: readingOf(found), render: found.generationPrompt })
+    onSuccess: (found): Rendering => ({ reading: readingOf(found), renderer: found })
   })

@@ -147,7 +147,7 @@ const memberOf = Effect.fnUntraced(function*(
     samplerStep,
     readings,
     places: placesOf(turns),
-    departures: yield* Departure.known(trajectory, turns, context.render)
+    departures: yield* Departure.known(trajectory, turns, context.renderer)
   }
   const view: Entry.MemberView = {
     stepReward: finite(stepReward),
@@ -155,7 +155,8 @@ const memberOf = Effect.fnUntraced(function*(
     logs: logsOf(logs),
     metrics: metricsOf(metricsG[index] ?? {}),
     turns: transitions.map(turnOf(context, trajectory, advantage, trained, told)),
-    messages: Conversation.toOpenAi(turns)
+    messages: Conversation.toOpenAi(turns),
+    tools: Conversation.toOpenAiTools(turns)
   }
   return view
 })

@@ -160,6 +160,8 @@ export interface MemberView {
   readonly turns: ReadonlyArray<TurnView>
   /** The conversation in chat completions format. */
   readonly messages: ReadonlyArray<OpenAi.ChatMessage>
+  /** The tools that the member could call, in chat completions format; empty if none are recorded. */
+  readonly tools: ReadonlyArray<OpenAi.Tool>
 }
 
 /** A group's transcripts. A dropped member is null. */

@@ -64,7 +64,8 @@ const show = Effect.fnUntraced(function*<E, R>(
   self.messages = messages
   self.input = next.input
   self.stop = stop
-  return { _tag: "Prompt", stop, messages, ...next }
+  const { offered } = self.env
+  return { _tag: "Prompt", stop, messages, ...(offered !== undefined && { offered }), ...next }
 })
 
 /** Continues the episode with these messages if they fit into the token budget. */

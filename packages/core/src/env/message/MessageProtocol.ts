@@ -3,6 +3,7 @@ import type * as Effect from "effect/Effect"
 import type { ChatModel } from "../../catalog/ChatModel.ts"
 import type * as Message from "../../chat/Message.ts"
 import type * as Renderer from "../../chat/Renderer.ts"
+import type { Offered } from "../../chat/ToolSpec.ts"
 import type * as Sampling from "../../model/Sampling.ts"
 import type { InvalidOption } from "../../settings/InvalidOption.ts"
 import type * as Env from "../Env.ts"
@@ -53,6 +54,8 @@ export interface MessageEnv<out E = never, out R = never> {
   readonly countsToolCalls?: boolean
   /** The question and the expected answer, for transcripts. */
   readonly task?: Env.Task
+  /** The tools that the first messages describe, for transcripts. */
+  readonly offered?: Offered
   /** The environment's own limits. The tighter of these and the caller's limits apply. */
   readonly limits?: Limits
   /** Runs when the episode is over, however it ends. */

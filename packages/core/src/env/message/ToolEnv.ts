@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import type { ChatModel } from "../../catalog/ChatModel.ts"
 import * as Message from "../../chat/Message.ts"
-import { type Renderer, RendererError } from "../../chat/Renderer.ts"
+import * as Renderer from "../../chat/Renderer.ts"
 import * as EnvMetric from "../../records/EnvMetric.ts"
 import * as Check from "../../settings/Check.ts"
 import type { InvalidOption } from "../../settings/InvalidOption.ts"
@@ -130,20 +130,6 @@ const conversation = <E, R>(talk: Talk<E, R>) => ({
   limits: Limits.tighter({ maxTurns: talk.maxTurns }, talk.options.limits ?? {})
 })
 
-/** The messages that describe the tools to the model. */
-const prefix = (
-  renderer: Renderer,
-  tools: ReadonlyArray<FunctionTool.FunctionTool<unknown, unknown>>,
-  systemPrompt: string | undefined
-): Effect.Effect<MessageEnv.Conversation, RendererError> => {
-  if (tools.length === 0) return Effect.succeed(systemPrompt === undefined ? [] : [Message.system(systemPrompt)])
-  if (renderer.toolsPrefix !== undefined) {
-    return renderer.toolsPrefix(tools.map(({ spec }) => spec), systemPrompt ?? "")
-  }
-  const detail = "the renderer of this family has no format for tools; use a renderer with toolsPrefix, such as qwen3"
-  return Effect.fail(new RendererError({ renderer: renderer.name, detail }))
-}
-
 const checks = <E, R>(
   options: Settings,
   tools: ReadonlyArray<FunctionTool.FunctionTool<E, R>>
@@ -178,18 +164,24 @@ export function make<T extends FunctionTool.FunctionTool<unknown, unknown> = nev
   options: Options<T, E, R>
 ): Effect.Effect<
   MessageEnv.TokenEnv<E | FunctionTool.Error<T>, R | FunctionTool.Requirements<T>>,
-  InvalidOption | RendererError
+  InvalidOption | Renderer.RendererError
 >
 export function make<E, R>(
   options: Options<FunctionTool.FunctionTool<E, R>, E, R>
-): Effect.Effect<MessageEnv.TokenEnv<E, R>, InvalidOption | RendererError> {
+): Effect.Effect<MessageEnv.TokenEnv<E, R>, InvalidOption | Renderer.RendererError> {
   return Effect.gen(function*() {
     yield* Check.all(...checks(options, options.tools))
     const { limits, maxTurns = limits?.maxTurns ?? defaultMaxTurns, model, reference, tools } = options
     const isBudgeted = [limits?.maxTrajectoryTokens, limits?.maxSampledTokens, limits?.maxTurnTokens].some(
       Number.isFinite
     )
-    const initial = [...yield* prefix(model.renderer, tools, options.systemPrompt), ...options.messages]
+    const system = options.systemPrompt === undefined ? [] : [Message.system(options.systemPrompt)]
+    const { messages: prefix, offered } = yield* Renderer.offering(
+      model.renderer,
+      tools.map(({ spec }) => spec),
+      system
+    )
+    const initial = [...prefix, ...options.messages]
     const talk: Talk<E, R> = {
       options,
       tools: new Map(tools.map((tool) => [tool.spec.name, tool])),
@@ -199,7 +191,11 @@ export function make<E, R>(
       turns: 0,
       toolCalls: 0
     }
-    return yield* MessageEnv.toEnv({ ...conversation(talk), ...(reference !== undefined && { task: { reference } }) }, {
+    const reported = {
+      ...(reference !== undefined && { task: { reference } }),
+      ...(offered !== undefined && { offered })
+    }
+    return yield* MessageEnv.toEnv({ ...conversation(talk), ...reported }, {
       failedParseReward: -0.1,
       onLength: isBudgeted ? "continue" : "stop",
       ...options

@@ -7,7 +7,8 @@
  * `metrics`, `logs` and `times` if it has none.
  *
  * The stored messages of a prompt are those that the environment added; the policy's own messages are contained in the tokens. Messages
- * that a member's first prompt shares with the group's first prompt are stored only as their number.
+ * that a member's first prompt shares with the group's first prompt are stored only as their number. The tools that a prompt's first
+ * messages describe are stored where they change; "first" stands for those of the group's first prompt.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -16,6 +17,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Message from "../../chat/Message.ts"
+import type { Offered } from "../../chat/ToolSpec.ts"
 import * as Branch from "../../env/Branch.ts"
 import * as Trajectory from "../../env/Trajectory.ts"
 import type * as EnvMetric from "../../records/EnvMetric.ts"
@@ -120,11 +122,20 @@ const MessageJson = Schema.Struct({
   trainable: Schema.optionalKey(Schema.Boolean)
 })
 
+const OfferedJson = Schema.Struct({
+  tools: Schema.Array(
+    Schema.Struct({ name: Schema.String, description: Schema.String, parameters: Schema.JsonObject })
+  ),
+  messages: Schema.Int,
+  systemPrompt: Schema.optionalKey(Schema.String)
+})
+
 const ShownJson = Schema.Struct({
   /** The number of leading messages that are shared with the group's first prompt. */
   shared: Schema.optionalKey(Schema.Int),
   kept: Schema.optionalKey(Schema.Int),
-  messages: Schema.optionalKey(Schema.Array(MessageJson))
+  messages: Schema.optionalKey(Schema.Array(MessageJson)),
+  offered: Schema.optionalKey(Schema.Union([OfferedJson, Schema.Literal("first")]))
 })
 
 const Turn = Schema.Struct({
@@ -272,13 +283,19 @@ const encodeMessage = (message: Message.Message) =>
     )
   }
 
-const encodeShown = ({ kept, messages }: Trajectory.AddedMessages, first: Messages) => {
-  const shared = Trajectory.sharedLength(first, messages)
+const encodeOffered = (offered: Offered | undefined, first: First) =>
+  offered !== undefined && first.offered !== undefined && Trajectory.isSameOffer(offered, first.offered)
+    ? "first"
+    : offered
+
+const encodeShown = ({ kept, messages, offered }: Trajectory.AddedMessages, first: First) => {
+  const shared = Trajectory.sharedLength(first.messages, messages)
   const own = shared === 0 ? messages : messages.slice(shared)
   return {
     shared: shared === 0 ? undefined : shared,
     kept,
-    messages: own.length === 0 ? undefined : own.map(encodeMessage)
+    messages: own.length === 0 ? undefined : own.map(encodeMessage),
+    offered: encodeOffered(offered, first)
   }
 }
 
@@ -286,7 +303,7 @@ const encodeTurn = (
   { action, branch, logs, metrics, observation, reward, said, score, shown, state, times, trainable }:
     Trajectory.Transition,
   base: PromptDelta.Base,
-  first: Messages
+  first: First
 ) => ({
   prompt: PromptDelta.encode(base, observation),
   tokens: Base64Array.encode(action.tokens),
@@ -324,7 +341,7 @@ const encodeMember = (
   const turns = transitions.map((transition, index) => {
     const base = baseOf(bases, first, transition.branch)
     bases.push(PromptDelta.base(transition.observation, transition.action.tokens))
-    return encodeTurn(transition, base, index === 0 ? first.messages : [])
+    return encodeTurn(transition, base, index === 0 ? first : noPrompt)
   })
   return {
     stepReward: encodeReal(stepReward),
@@ -340,13 +357,18 @@ const encodeMember = (
 interface First {
   readonly prompt: PromptDelta.Base
   readonly messages: Messages
+  readonly offered?: Offered
 }
 
 const noPrompt: First = { prompt: PromptDelta.empty, messages: [] }
 
 const firstPrompt = (before: First, { transitions: [turn] }: Trajectory.Trajectory): First =>
   before === noPrompt && turn !== undefined
-    ? { prompt: PromptDelta.base(turn.observation), messages: turn.shown?.messages ?? [] }
+    ? {
+      prompt: PromptDelta.base(turn.observation),
+      messages: turn.shown?.messages ?? [],
+      ...(turn.shown?.offered !== undefined && { offered: turn.shown.offered })
+    }
     : before
 
 const encodeMembers = (members: GroupResult.Group["members"]) => {
@@ -385,12 +407,16 @@ const decodeLogs = (logs: typeof Logs.Type): Trajectory.Transition["logs"] =>
   mapValues(logs, (value) => typeof value === "object" ? Number(value.number) : value)
 
 const decodeShown = (
-  { kept, messages = [], shared = 0 }: typeof ShownJson.Type,
-  first: Messages
-): Trajectory.AddedMessages => ({
-  ...(kept === undefined ? {} : { kept }),
-  messages: shared === 0 ? messages : [...first.slice(0, shared), ...messages]
-})
+  { kept, messages = [], offered, shared = 0 }: typeof ShownJson.Type,
+  first: First
+): Trajectory.AddedMessages => {
+  const told = offered === "first" ? first.offered : offered
+  return {
+    ...(kept === undefined ? {} : { kept }),
+    messages: shared === 0 ? messages : [...first.messages.slice(0, shared), ...messages],
+    ...(told === undefined ? {} : { offered: told })
+  }
+}
 
 const branchOf = ({ branch, fork }: typeof Turn.Type): Trajectory.Transition["branch"] =>
   branch ?? (fork === undefined ? undefined : Branch.anew(fork === "history" ? "edit" : fork))
@@ -398,7 +424,7 @@ const branchOf = ({ branch, fork }: typeof Turn.Type): Trajectory.Transition["br
 const decodeTurn = (
   turn: typeof Turn.Type,
   base: PromptDelta.Base,
-  first: Messages
+  first: First
 ): Trajectory.Transition | undefined => {
   const { logprobs, logs = {}, maskedLogprobs, metrics = {}, prompt, reward, score, sequenceId, stopReason, tokens } =
     turn
@@ -443,7 +469,7 @@ const decodeMember = (
     const transition = decodeTurn(
       turn,
       baseOf(bases, first, turn.branch),
-      transitions.length === 0 ? first.messages : []
+      transitions.length === 0 ? first : noPrompt
     )
     if (transition === undefined) return transitions.length
     transitions.push(transition)

@@ -61,7 +61,7 @@ describe("ToolEnv.make", () => {
       const renderer = yield* Renderers.byName("role_colon", Talk.tokenizer)
       const options = { model: { renderer }, tools: echo().tools, messages: question }
       const error = yield* Effect.flip(ToolEnv.make({ ...options, grade: () => Effect.succeed({ reward: 1 }) }))
-      assert.include(error.message, `renderer "role_colon": the renderer of this family has no format for tools`)
+      assert.include(error.message, `renderer "role_colon": has no tools; expected a renderer that has, such as qwen3`)
     }))
 })
 

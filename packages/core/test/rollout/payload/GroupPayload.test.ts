@@ -85,7 +85,16 @@ const trajectory = ({ stop, turns }: typeof Member.Type): Trajectory.Trajectory 
       { role: "user", content: [{ type: "text", text: turn.text }, { ...picture, expectedTokens: turn.chunks }] },
       said
     ]
-    const shown = { messages: messages.slice(0, turn.chunks), ...(turn.rewrites && { kept: turn.chunks }) }
+    const offered = {
+      tools: [{ name: turn.text, description: turn.text, parameters: { type: "object" } }],
+      messages: turn.chunks,
+      ...(turn.hasImage && { systemPrompt: turn.text })
+    }
+    const shown = {
+      messages: messages.slice(0, turn.chunks),
+      ...(turn.rewrites && { kept: turn.chunks }),
+      ...(turn.chunks > 1 && { offered })
+    }
     const branch = { after: turn.chunks, reason: "parallel" as const }
     const timed = turn.hasImage ? { ...transition, times, score, said, shown, branch } : { ...transition, shown }
     return turn.rewrites ? { ...timed, branch: Branch.anew("edit") } : timed
@@ -237,6 +246,15 @@ describe("a group as text", () => {
     assert.lengthOf(GroupPayload.encode(groupOf(asked, asked, asked)).split("And that twice?"), 2)
     assert.lengthOf(GroupPayload.encode(groupOf(asked, asked, asked)).split(task.question), 2)
   })
+
+  it.effect("stores tools shared by members once", () =>
+    Effect.gen(function*() {
+      const tools = [{ name: "clock", description: "Tells the time.", parameters: {} }]
+      const shown = { messages: [Message.system("# Tools")], offered: { tools, messages: 1 } }
+      const group = groupOf(...[0, 1, 2].map(() => member({ ...turnOf(Int32Array.of(1), Int32Array.of(2)), shown })))
+      assert.lengthOf(GroupPayload.encode(group).split("Tells the time."), 2)
+      assert.deepStrictEqual(yield* readBack(group), group)
+    }))
 
   it("stores the prompts of alternating branches once", () => {
     const side = (first: number) => Int32Array.from({ length: 3000 }, (_, at) => at === 0 ? first : 7)
