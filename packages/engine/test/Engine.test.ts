@@ -292,7 +292,7 @@ describe("Engine", () => {
       })
       assert.match(
         yield* program.pipe(Effect.provide(Engine.layerOptions({ checkpoints: folder, models: [folder], workers: 1 }))),
-        /takes 5\.\d\d GiB .*; 4\.00 GiB of the engine's memory are free: close clients .*, or use a smaller model/
+        /takes 5\.\d\d GiB .*; 4\.00 GiB of the engine's memory are free: close unused clients, or use a smaller model/
       )
     }).pipe(Effect.provide(NodeServices.layer)))
 

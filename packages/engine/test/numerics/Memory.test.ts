@@ -23,7 +23,7 @@ describe("Memory", () => {
     assert.strictEqual(free(), Memory.capacity)
     assert.throws(
       () => reserve(2 ** 32),
-      /memory is full: 4294967296 bytes are needed, 4294966272 of 4294966272 are free; close clients/
+      /memory is full: 4294967296 bytes are needed, 4294966272 of 4294966272 are free; close unused clients/
     )
   })
 

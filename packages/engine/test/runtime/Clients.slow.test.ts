@@ -49,7 +49,7 @@ describe("clients", () => {
       yield* room.acquire((room.free() - (48 << 20)) / 4)
       const before = room.free()
       const [large, small] = [yield* fill(32), yield* fill(8)]
-      assert.match(large.message, /the engine's memory is full: .* close clients that are no longer used/)
+      assert.match(large.message, /the engine's memory is full: .* close unused clients/)
       assert.isAbove(large.made, 8)
       assert.isAtLeast(small.made, 3 * large.made)
       assert.deepStrictEqual(yield* fill(32), large)
@@ -98,7 +98,7 @@ describe("clients", () => {
       assert.strictEqual(
         message,
         "createLoraTrainingClient: \"effect-rl/tiny-64\" takes 2 MiB and room for sequences of 1152 tokens; " +
-          "2 MiB of the engine's memory are free: close clients that are no longer used, or use a smaller model"
+          "2 MiB of the engine's memory are free: close unused clients, or use a smaller model"
       )
       yield* room.release(filler)
       yield* prepare

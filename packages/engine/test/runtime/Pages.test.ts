@@ -62,9 +62,9 @@ describe("Pages", () => {
     const pages = new Pages(2)
     const [page = -1] = pages.take(1) ?? []
     pages.release([page])
-    assert.throws(() => pages.release([page]), /nobody holds page 0 of 2/)
-    assert.throws(() => pages.hold([1]), /nobody holds page 1 of 2/)
-    assert.throws(() => pages.release([2]), /nobody holds page 2 of 2/)
+    assert.throws(() => pages.release([page]), /page 0 of 2 has no holder/)
+    assert.throws(() => pages.hold([1]), /page 1 of 2 has no holder/)
+    assert.throws(() => pages.release([2]), /page 2 of 2 has no holder/)
     assert.strictEqual(pages.free, 2)
   })
 })
