@@ -13,6 +13,8 @@ const Memory = Schema.NullOr(Schema.Struct({
   path: Schema.String,
   /** The number of iterations that used them. */
   used: Schema.Int,
+  /** The number of iterations so far. */
+  iterations: Schema.Int,
   /** The memory of the credit that uses them. */
   inner: Schema.Json
 }))
@@ -42,7 +44,7 @@ export const trailing = <E, R>(
   of: (weights: SamplingClient) => Credit<E, R>
 ): Credit<E | TinkerError | InvalidOption, R | Tinker> => {
   const described = of(policy)
-  const { isByGroup: _, readers: _readers, ...traits } = traitsOf(described)
+  const { isByGroup: _, ...traits } = traitsOf(described)
   return {
     name: "trailing",
     config: { every, credit: identityOf(described) },
@@ -56,12 +58,16 @@ export const trailing = <E, R>(
           new InvalidOption({ field: "memory", found: message, expected: "what a trailing credit saved" })
       )
       const kept = before !== null && before.used < every ? before : undefined
-      const name = `trailing-${String(groups[0]?.iteration ?? 0).padStart(6, "0")}`
+      const iterations = before?.iterations ?? 0
+      const name = `trailing-${String(iterations).padStart(6, "0")}`
       const saved = Effect.flatMap(weights.training.saveWeightsForSampler(name), (saved) => saved.await)
       const { path } = kept ?? (yield* saved)
       const client = yield* Tinker.use((tinker) => tinker.createSamplingClient({ modelPath: path }))
       const assigned = yield* of(client).assign(groups, before?.inner ?? null, weights)
-      return { ...assigned, memory: { path, used: (kept?.used ?? 0) + 1, inner: assigned.memory } }
+      return {
+        ...assigned,
+        memory: { path, used: (kept?.used ?? 0) + 1, iterations: iterations + 1, inner: assigned.memory }
+      }
     }, Effect.scoped)
   }
 }
