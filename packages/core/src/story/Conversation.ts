@@ -278,9 +278,11 @@ const readable = (message: Message.Message): Message.Message => {
 export const toOpenAi = (turns: ReadonlyArray<Turn>): ReadonlyArray<OpenAi.ChatMessage> =>
   OpenAi.fromMessages(messages(turns).map(readable))
 
-/** The tools that the first turn could call, in the format of chat completions; empty if none are recorded. */
-export const toOpenAiTools = ([first]: ReadonlyArray<Turn>): ReadonlyArray<OpenAi.Tool> =>
-  (first?.offered ?? []).map(OpenAi.fromToolSpec)
+/** The tools that the turns could call, each once, in the format of chat completions; empty if none are recorded. */
+export const toOpenAiTools = (turns: ReadonlyArray<Turn>): ReadonlyArray<OpenAi.Tool> =>
+  [...new Map(turns.flatMap(({ offered }) => offered).map((tool) => [tool.name, tool])).values()].map(
+    OpenAi.fromToolSpec
+  )
 
 /** A turn in the format of chat completions: the messages that it was shown, and its response. */
 export interface OpenAiTurn {

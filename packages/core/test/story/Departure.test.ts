@@ -85,7 +85,12 @@ describe("Departure.of an episode with tools", () => {
           ["tool", "noon"],
           ["assistant", "Noon."]
         ])
-        assert.deepStrictEqual(Conversation.toOpenAiTools(turns).map((tool) => tool.function), [clock.spec])
+        const toolsOf = (turns: ReadonlyArray<Conversation.Turn>) =>
+          Conversation.toOpenAiTools(turns).map((tool) => tool.function)
+        assert.deepStrictEqual(toolsOf(turns), [clock.spec])
+        assert.deepStrictEqual(toolsOf(turns.map((turn, index) => index === 0 ? { ...turn, offered: [] } : turn)), [
+          clock.spec
+        ])
         assert.deepStrictEqual(turns[1]?.offered, turns[0]?.offered)
       })
   )
