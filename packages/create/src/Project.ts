@@ -53,7 +53,7 @@ export const write = Effect.fn("Project.write")(function*({ folder, packages, te
     onFailure: () => false,
     onSuccess: (files) => files.length > 0
   })
-  if (isTaken) return yield* new ProjectError({ folder, detail: "is not empty, expected a new folder" })
+  if (isTaken) return yield* new ProjectError({ folder, detail: "is not empty, expected a new or an empty folder" })
   const packed = packages === undefined ? undefined : yield* packedIn(packages, folder)
   yield* fs.makeDirectory(folder, { recursive: true })
   for (const name of ["every", options.template]) {

@@ -69,6 +69,6 @@ describe("a new project", () => {
       const folder = yield* temporary
       yield* FileSystem.FileSystem.use((fs) => fs.writeFileString(`${folder}/mine.txt`, ""))
       const refused = yield* Effect.flip(Project.write({ ...options, folder }))
-      assert.strictEqual(refused.message, `${folder}: is not empty, expected a new folder`)
+      assert.strictEqual(refused.message, `${folder}: is not empty, expected a new or an empty folder`)
     }).pipe(Effect.provide(NodeServices.layer)))
 })
