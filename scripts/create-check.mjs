@@ -28,15 +28,19 @@ const beside = async (command, args, options, end, work) => {
     }
     return await work(said)
   } finally {
-    if (program.exitCode === null) process.kill(-program.pid)
+    if (program.exitCode === null && program.signalCode === null) {
+      const ended = once(program, "exit")
+      process.kill(-program.pid)
+      await ended
+    }
   }
 }
 
-/** `npm create effect-rl` in an empty folder, as on a machine without any package. */
+/** `npm create effect-rl` in an empty folder. */
 const createByNpm = (tarballs, project) =>
   beside(process.execPath, ["scripts/registry.mjs", tarballs], {}, /\n/, async (said) => {
     mkdirSync(project)
-    const env = { ...process.env, npm_config_registry: said.trim(), npm_config_cache: `${project}-cache` }
+    const env = { ...process.env, npm_config_registry: said.trim(), npm_config_noproxy: "127.0.0.1" }
     const stdio = ["ignore", "ignore", "inherit"]
     const [code] = await once(
       spawn("npm", ["create", "-y", "effect-rl@latest", "."], { cwd: project, env, stdio }),

@@ -34,14 +34,6 @@ await program.pipe(
 
 /** Checks the packages that are installed in the folder. */
 export const checkRuntimes = (folder) => {
-  const place = join(folder, "runtimes")
-  mkdirSync(place)
-  writeFileSync(join(place, "package.json"), JSON.stringify({ private: true, dependencies: versions }))
-  const installed = spawnSync("npm", ["install", "--no-audit", "--no-fund"], {
-    cwd: place,
-    stdio: ["ignore", "ignore", "inherit"]
-  })
-  if (installed.status !== 0) return console.log("not run: Bun and Deno, which npm could not install")
   writeFileSync(join(folder, "runtimes.mjs"), program)
   const rewards = (...command) =>
     execFileSync(command[0], command.slice(1), {
@@ -50,8 +42,19 @@ export const checkRuntimes = (folder) => {
       stdio: ["ignore", "pipe", "inherit"]
     })
       .split("\n").filter((line) => line.startsWith("reward ")).join(", ")
-  const bin = (name) => join(place, "node_modules/.bin", name)
   const expected = rewards(process.execPath, "runtimes.mjs", "threads")
+  if (!/^reward [\d.]+(, reward [\d.]+){2}$/.test(expected)) {
+    throw new Error(`Node reports "${expected}", expected three rewards`)
+  }
+  const place = join(folder, "runtimes")
+  mkdirSync(place)
+  writeFileSync(join(place, "package.json"), JSON.stringify({ private: true, dependencies: versions }))
+  const installed = spawnSync("npm", ["install", "--no-audit", "--no-fund"], {
+    cwd: place,
+    stdio: ["ignore", "ignore", "inherit"]
+  })
+  if (installed.status !== 0) return console.log("not run: Bun and Deno, which npm could not install")
+  const bin = (name) => join(place, "node_modules/.bin", name)
   for (
     const [name, ...command] of [
       ["Bun", bin("bun"), "runtimes.mjs", "threads"],
