@@ -141,9 +141,9 @@ const [even, uneven] = [rowsOf(usual, 1_000), rowsOf(harder, 2_000)]
 
 Report.publish("compare", "Intervals of comparisons, in simulated pairs of methods", [
   `The table says how often a 95 % interval contains the true difference between two methods, and its median width. Each row simulates ${pairs}
-pairs (for the bootstrap the first ${bootstrapped}, with ${Bootstrap.resamples} resamples) on ${problems} problems with difficulties between 0.2 and 0.8. A binary reward is 1
-with that probability; a graded reward is distributed around it with a standard deviation of 0.15. "Deviation" is the standard deviation of
-a seed's mean. The standard error of a coverage is 0.2 %, or 0.7 % for the bootstrap. The last column is the share of ${affected} pairs for which
+pairs (for the bootstrap the first ${bootstrapped}, with ${Bootstrap.resamples} resamples) on ${problems} problems whose probabilities of success lie between 0.2 and
+0.8. A binary reward is 1 with that probability; a graded reward varies around it with a standard deviation of 0.15. "Deviation" is the
+standard deviation of a seed's mean. The standard error of a coverage is 0.2 %, or 0.7 % for the bootstrap. The last column is the share of ${affected} pairs for which
 the interval of compare lies above 0 if the better method is better by ${shownEffect} on every problem.`,
   `- **compare** is \`CrossedEffects.difference\`: Welch's degrees of freedom over the seeds' means, plus the problems' variance without the
   noise that the seeds' means already contain. With a single seed on a side the interval is only about these runs: it does not cover other
@@ -155,16 +155,22 @@ the interval of compare lies above 0 if the better method is better by ${shownEf
 - **bootstrap**: the two-way (pigeonhole) percentile bootstrap over seeds and problems.`,
   [
     Report.aim(
-      "lowest coverage of compare with two seeds or more",
+      "lowest coverage of compare in the first table, with at least two seeds per side",
       Math.min(...coverages(even, 2)),
       " %",
       "at least",
       94
     ),
-    Report.aim("highest with three seeds or more", Math.max(...coverages(even, 3)), " %", "at most", 96.5)
+    Report.aim(
+      "highest coverage of compare in the first table, with at least three seeds per side",
+      Math.max(...coverages(even, 3)),
+      " %",
+      "at most",
+      96.5
+    )
   ].join("\n"),
   tableOf(even),
-  `Harder cases: methods with unequal variance between seeds, unequal numbers of seeds, and methods that are better on some problems than on
-others.`,
+  `Harder cases: two methods whose seeds vary by different amounts, different numbers of seeds, and methods of which each is better on some
+of the problems.`,
   tableOf(uneven)
 ])

@@ -108,10 +108,12 @@ const earlier = [
 Report.publish("verdicts", "Verdicts on labelled runs", [
   `Made by \`npm run bench:verdicts\`. The rules for verdicts were last changed on ${
     date(rules.at)
-  } UTC. A label names the planted problem,
-and was committed before the run was made; a run is held out as long as the rules have not changed since.
-\`benchmark/verdicts/main.ts ROUND\` makes the runs of a round; the round's number draws their seeds, sizes, rates, algorithms and faults.
-Their records and audit findings are stored without transcripts, ${size.toFixed(1)} MB compressed.`,
+  } UTC. A run's label, which names its planted
+problem or says that it is good, was committed before the run was made; a run counts as held out as long as the rules have not changed
+since. \`benchmark/verdicts/main.ts ROUND\` makes the runs of a round; the number of the round determines their seeds, sizes, rates,
+algorithms and faults. The runs' records and audit findings are stored without transcripts, ${
+    size.toFixed(1)
+  } MB compressed.`,
   Report.table(
     ["", "runs", "right", "share", "good runs called bad", "hacked or failed runs called good"],
     [...(heldOut.length === 0 ? [] : [summary("held out", heldOut)]), summary("tuned on", tuned)]

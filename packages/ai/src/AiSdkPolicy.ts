@@ -67,7 +67,7 @@ export interface Options {
   readonly key: string
   /**
    * The policy's model. It describes tools to the policy, and its backend constrains answers to schemas and forced tool calls. Without it,
-   * such requests are refused.
+   * requests with tools or for JSON answers are refused.
    */
   readonly model?: HeldResponse.Model
 }

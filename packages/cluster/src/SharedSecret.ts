@@ -1,5 +1,6 @@
 /**
- * The secret that the processes of a cluster share. It is checked against the database when a process joins, and sent with every request.
+ * The secret that the processes of a cluster share. When a process joins, the secret is checked against a salted hash in the database;
+ * every request carries a hash of it.
  */
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"

@@ -58,7 +58,8 @@ export const fields = (defaults: Defaults) => ({
   ...own(defaults),
   ...first(defaults),
   ...common,
-  // The most frequently changed settings come first in the help, outside any section.
+  // Spread again to override the same fields of `common`, which the help would list in sections. The first spread puts these settings at
+  // the top of the help.
   ...first(defaults)
 })
 

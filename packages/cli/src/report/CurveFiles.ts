@@ -7,7 +7,10 @@ import * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
 import type { Measurement, RunHistory } from "./RunHistory.ts"
 
-/** The most that rewards for an answer's format add to or subtract from the reward for a right answer. */
+/**
+ * How far an evaluation's mean reward may be from its value for the value to share the rewards' axis: slightly more than the usual format
+ * reward of ±0.1.
+ */
 const mostBesidesCorrect = 0.11
 
 const isOnScale = ({ reward, value }: Measurement) => Math.abs(reward - value) < mostBesidesCorrect

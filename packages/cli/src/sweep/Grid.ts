@@ -25,8 +25,8 @@ const values = Effect.fnUntraced(function*(setting: string, text: string) {
 })
 
 /**
- * All combinations; the values of the last setting change fastest. Fails with the first swept setting that is `seed` or is also given by
- * itself.
+ * All combinations; the values of the last setting change fastest. Fails with the first swept setting that is `seed` or is also set by its
+ * own flag.
  */
 export const of = Effect.fnUntraced(function*(
   over: Readonly<Record<string, string>>,

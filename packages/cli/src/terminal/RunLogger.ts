@@ -1,4 +1,4 @@
-/** Prints the library's log messages as lines of a run. */
+/** Prints the library's log messages as lines of the run's output. */
 import * as Arr from "effect/Array"
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"

@@ -8,7 +8,7 @@ interface Place {
 export const answer = async ({ baseUrl, fetch }: Place, model: string, question: string) => {
   const body = JSON.stringify({ model, messages: [{ role: "user", content: question }] })
   const response = await fetch(`${baseUrl}/chat/completions`, { method: "POST", body })
-  // The rest of the body contains its creation time.
+  // Returns only the content: the rest of the body differs between runs, because it contains a creation time.
   return /"content":"([^"]*)"/.exec(await response.text())?.[1] ?? ""
 }
 

@@ -24,7 +24,7 @@ describe("the configurations of a sweep", () => {
       assert.strictEqual(first?.name, "model=effect-rl%2Ftiny-64")
     }))
 
-  it.effect("are refused if a setting has one value, a repeated value, or is also given by itself", () =>
+  it.effect("are refused if a setting has only one value, repeats a value, is also set by its own flag, or is the seed", () =>
     Effect.gen(function*() {
       const refusal = (over: Readonly<Record<string, string>>, given = {}) =>
         Effect.map(Effect.flip(Grid.of(over, given)), ({ message }) => message)

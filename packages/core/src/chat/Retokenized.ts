@@ -64,7 +64,7 @@ type Action = Pick<Sampling.SampledTokens, "tokens" | "stopReason">
 export interface Retokenized {
   readonly tokens: Int32Array
   readonly spans: Spans
-  /** False if the end is left out, because the other tokenizer cannot write its bytes, such as half a character. */
+  /** False if the end is left out, because the other tokenizer cannot encode its bytes, such as half a character. */
   readonly isWhole: boolean
 }
 

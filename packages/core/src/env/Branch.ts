@@ -11,7 +11,9 @@ import * as Schema from "effect/Schema"
  * Why a prompt does not continue at the end of the previous turn.
  *
  * - `renderer`: the renderer writes earlier turns differently. Renderers of thinking models leave out earlier thoughts.
- * - `response`: the sampled response has no end from which to continue.
+ * - `response`: the sampled tokens cannot be extended, because the response is malformed, ends with the model's end-of-text token, or its
+ *   end cannot be found in the rendered conversation. The new prompt contains the parsed message, or leaves the response out if it could
+ *   not be parsed.
  * - `edit`: earlier messages were changed or removed.
  * - `compaction`: earlier messages were replaced with fewer or shorter ones, such as a summary.
  * - `subagent`: another conversation, with its own instructions or task.

@@ -19,7 +19,10 @@ export interface GroupReward {
   readonly metrics?: EnvMetric.Metrics
 }
 
-/** An open group. Its members are acquired one by one, each in its own scope, which closes after the group's rewards. */
+/**
+ * An open group. Its members are acquired concurrently, each in its own scope, which closes when the member fails, or else after the
+ * group's rewards have been computed.
+ */
 export interface EnvGroup<out E = never, out R = never> {
   /**
    * Makes a member's environment. `attempt.seed` is the seed of everything random in it; `attempt.key` is the prefix of the keys of its

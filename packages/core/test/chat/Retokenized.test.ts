@@ -129,7 +129,7 @@ describe("Retokenized.response", () => {
       assert.lengthOf(copied.tokens, "<|im_end|>".length)
     }))
 
-  it.effect("leaves out the end from the first byte that the other tokenizer cannot write", () =>
+  it.effect("drops everything from the first byte that the other tokenizer cannot encode", () =>
     Effect.gen(function*() {
       const { isWhole, spans, tokens } = Retokenized.response(
         written("hel👍lo<|im_end|>"),

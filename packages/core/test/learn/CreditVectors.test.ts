@@ -227,7 +227,8 @@ describe("Credit.distill with a separate teacher prompt", () => {
         })
         const assigned = yield* credit.assign(results, null, Weights.absent)
         const ordered = groups.flat()
-        // If the teacher's prompt leaves no room for an answer, upstream keeps its advantages; here they are 0.
+        // If the teacher's prompt leaves no room for an answer, upstream leaves the datum's original advantages unchanged; here they
+        // become 0.
         const fills = (group: number) => promptOf(group).length >= input.max_context_length
         const wanted = ({ example, expected, group }: typeof ordered[number]) =>
           fills(group) ? example.mask.map(() => 0) : expected

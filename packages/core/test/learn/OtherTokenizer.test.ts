@@ -155,7 +155,7 @@ describe("Credit.distill with models", () => {
       assert.deepStrictEqual(advantages.map((advantage) => Number(advantage !== 0)), Array.from(mask))
     }))
 
-  it.effect("leaves out the end that the teacher's tokenizer cannot write, and reports it", () =>
+  it.effect("drops the end that the teacher's tokenizer cannot encode, and reports it", () =>
     Effect.gen(function*() {
       const [student, teacher] = [yield* model(words), yield* model(TestTokenizer.characters)]
       const options = { teacher: reader().client, models: { student, teacher }, estimator: Advantage.reward }

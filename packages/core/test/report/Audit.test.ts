@@ -208,7 +208,7 @@ describe("Audit.run", () => {
     (name) =>
       Effect.gen(function*() {
         const found = yield* findings(run(trends[name] ?? ((said) => said)))
-        // Three consecutive iterations are a collapse.
+        // A collapse is reported in its third consecutive iteration, the other trends in their first.
         assert.deepStrictEqual(told(found), [[name, name === "variance_collapse" ? 6 : 4]])
       })
   )

@@ -23,7 +23,7 @@ const scoreOf = (evaluator: string, score: RunRecord.Share | undefined) =>
       [`${evaluator}/score_high`]: score.high
     }
 
-/** The dollars so far, and what the process used, if they are recorded. */
+/** The cost so far and the process's memory and processor use, if recorded. */
 const costOf = ({ process, spent: { dollars } }: RunRecord.Updated) => ({
   ...(dollars === undefined ? {} : { "cost/dollars": dollars }),
   ...(process === undefined

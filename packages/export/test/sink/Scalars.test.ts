@@ -23,7 +23,7 @@ describe("an iteration's scalars", () => {
     })
   })
 
-  it("include the dollars so far and what the process used, if they are recorded", () => {
+  it("include the cost so far and the process's memory and processor use, if recorded", () => {
     const process = { memory: 2 ** 30, processors: 1.5 }
     const { values } = Scalars.of({ ...updated, spent: { ...updated.spent, dollars: 0.25 }, process }) ?? {}
     assert.deepInclude(values, { "cost/dollars": 0.25, "process/memory_bytes": 2 ** 30, "process/processors": 1.5 })

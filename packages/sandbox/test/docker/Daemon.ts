@@ -75,7 +75,7 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
 export interface Daemon {
   /** For `DOCKER_HOST`. */
   readonly address: string
-  /** Request bodies in the order of the requests. */
+  /** Bodies of the container-creation requests that named a known image, in request order. */
   readonly created: Array<Created>
   readonly volumesMade: Array<Volume>
   /** Names of the existing containers and volumes. */

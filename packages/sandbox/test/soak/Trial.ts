@@ -137,7 +137,7 @@ export const run = Effect.fnUntraced(function*(
   )
   if (Exit.isFailure(opened)) return failureOf(opened.cause)
   if (isSecond === true) yield* Effect.exit(opened.value.exec({ argv: ["python3", "-c", "pass"] }))
-  // Otherwise, on a busy machine, the scope could close before the program is asked for.
+  // Without this, on a busy machine, the scope could close before the program is started.
   const fiber = yield* Effect.forkChild(opened.value.exec({ argv: ["python3", "-c", python], stdin }), {
     startImmediately: true
   })

@@ -261,7 +261,7 @@ describe("a body", () => {
 
 describe("an id", () => {
   layer(Api.server())((it) => {
-    it.effect("of a model is never used again, neither after it is unloaded nor in another session", () =>
+    it.effect("of a model is never reused, either after the model is unloaded or in another session", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         yield* Api.result(yield* Api.post("/unload_model", { model_id }))

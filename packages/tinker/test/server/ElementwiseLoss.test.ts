@@ -20,7 +20,7 @@ const assertClose = (found: Float32Array, expected: ReadonlyArray<number>) => {
 }
 
 describe("the loss at each position", () => {
-  // The ratios are e^0.5 and e^−1; their mean drift is −0.25.
+  // The ratios are e^0.5 and e^−1; the mean of their logarithms is −0.25.
   const clip = { clipLow: 0.8, clipHigh: 1.2 }
   it.each<readonly [Loss.Loss<"PolicyTokens">, ReadonlyArray<number>]>([
     [Loss.importanceSampling, [-2 * Math.exp(0.5), Math.exp(-1), 0]],

@@ -7,7 +7,7 @@ import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("the page, by keyboard", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("opens a run down to a transcript and returns, and shows it as text", () =>
+    it.effect("navigates from the list of runs to a transcript, shows its markup as plain text, and goes back", () =>
       Effect.gen(function*() {
         const { url } = yield* Served.start
         const { visit } = yield* Browser

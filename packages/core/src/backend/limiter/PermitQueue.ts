@@ -27,7 +27,7 @@ export interface PermitQueue {
   /** False if the request was no longer waiting. */
   readonly remove: (waiter: Waiter) => boolean
   readonly next: () => Waiter | undefined
-  /** Removes the request that `next` returned. */
+  /** Removes the request that `next` returned, and charges its permits to its lane. */
   readonly take: (waiter: Waiter) => void
   readonly refuse: (error: TinkerError) => void
   readonly waiting: () => Record<Lane, number>

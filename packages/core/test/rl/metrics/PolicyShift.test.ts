@@ -100,7 +100,7 @@ describe("StepMetrics.learning", () => {
     assert.notProperty(withRatios([1]), "optim/missing_logprobs")
   })
 
-  it("estimates divergence in three ways and weighs whole sequences", () => {
+  it("estimates divergence in three ways, and the effective sample size over whole sequences", () => {
     const numbers = withRatios([2, 0.5])
     const log2 = Math.log(2)
     assert.closeTo(numbers["optim/kl_sample_train_v1"] ?? NaN, 0, 1e-6)

@@ -68,7 +68,7 @@ describe("the seed of a simulation", () => {
       }
     }))
 
-  it.effect("yields many different orders, each with its own hash", () =>
+  it.effect("yields many different orders, all with the same hash", () =>
     Effect.gen(function*() {
       const runs = yield* Effect.forEach(Array.from({ length: 20 }, (_, seed) => seed), (seed) =>
         Simulation.run(seed, walkers))
