@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
+import * as Epochs from "../data/Epochs.ts"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import type { Evaluator } from "../evaluate/Evaluator.ts"
 import * as Policy from "../policy/Policy.ts"
@@ -47,6 +48,9 @@ type Groups<E, R> = ReadonlyArray<EnvGroupBuilder<E, R>>
 type Results = ReadonlyArray<GroupResult.GroupResult>
 type Proposal = NonNullable<RunRecord.Sampling["proposal"]>
 
+/** The digest by which records name an instruction. */
+const digestOf = (instruction: string) => Epochs.hashOf([instruction])
+
 const sizeOf = (groups: Groups<unknown, unknown>) => groups.reduce((sum, { size }) => sum + size, 0)
 
 /** The mean reward of each group. */
@@ -76,14 +80,18 @@ const collecting = <E, R, E2, R2>(
     )
   })
 
-/** The proposals that were recorded in iterations which the resumed run repeats, by iteration. */
+/** A proposal in the records. */
+interface RecordedProposal {
+  readonly iteration: number
+  readonly proposal: Proposal
+}
+
+/** The proposals in the records, oldest first; also those of iterations that the resumed run repeats. */
 const recordedProposals = Effect.gen(function*() {
   const records = yield* Stream.runCollect((yield* RunStore).read)
   const identity = records.findLast(RunRecord.guards.Opened)?.identity ?? {}
-  return new Map(
-    Segments.of(records, identity).filter(RunRecord.guards.Sampling).flatMap(({ iteration, proposal }) =>
-      proposal === undefined ? [] : [[iteration, proposal] as const]
-    )
+  return Segments.of(records, identity).filter(RunRecord.guards.Sampling).flatMap(({ iteration, proposal }) =>
+    proposal === undefined ? [] : [{ iteration, proposal }]
   )
 })
 
@@ -145,7 +153,7 @@ interface Running<E, R, RE, RR> {
   readonly policy: Policy.Policy<TinkerError>
   /** Optimizer steps of the policy's weights. */
   readonly step: number
-  readonly recorded: ReadonlyMap<number, Proposal>
+  readonly recorded: ReadonlyArray<RecordedProposal>
   readonly cursor: Ref.Ref<Cursor>
 }
 
@@ -153,12 +161,28 @@ type Failure = RolloutError | TinkerError | InvalidOption
 
 type Steps<E, R> = Stream.Stream<Element, E, R>
 
+/** Rolls out groups that were made with the instruction. They are recorded, and found in the records, by its digest. */
 const roll = <E, R, RE, RR>(
   { policy, resolved: { rollout, seed }, step }: Running<E, R, RE, RR>,
   groups: Groups<E, R>,
-  iteration: number
+  instruction: string,
+  iteration: number,
+  place: { readonly evaluator?: string; readonly iteration?: number } = {}
 ): Stream.Stream<GroupResult.GroupResult, E | Failure, R> =>
-  Rollout.stream(groups, policy, { ...rollout, onFailure: FailurePolicy.failFast, iteration, seed, samplerStep: step })
+  Stream.unwrap(Effect.map(GroupLog, ({ recall, write }) => {
+    const at = { instructionDigest: digestOf(instruction), ...place }
+    const log: GroupLog = {
+      recall: (origin) => recall({ ...origin, ...at }),
+      write: (origin, group, milliseconds) => write({ ...origin, ...at }, group, milliseconds)
+    }
+    return Rollout.stream(groups, policy, {
+      ...rollout,
+      onFailure: FailurePolicy.failFast,
+      iteration,
+      seed,
+      samplerStep: step
+    }).pipe(Stream.provideService(GroupLog, log))
+  }))
 
 /** The groups of a minibatch. Their keys name the instruction's role, because an iteration samples them with two instructions. */
 const minibatch = <E, R, RE, RR>(
@@ -192,32 +216,31 @@ const evaluate = <E, R, RE, RR, E2, R2>(
   place: number,
   next: (scores: ReadonlyArray<number>) => Steps<E2, R2>
 ): Steps<E | E2 | Failure, R | R2> =>
-  Stream.unwrap(Effect.map(GroupLog, ({ recall, write }) => {
-    const at = { evaluator: PromptsOptions.validation, iteration: place }
-    const log: GroupLog = {
-      recall: (origin) => recall({ ...origin, ...at }),
-      write: (origin, group, milliseconds) => write({ ...origin, ...at }, group, milliseconds)
-    }
+  Stream.suspend(() => {
     const groups = running.options.validation(instruction)
-    return collecting(Stream.provideService(roll(running, groups, 0), GroupLog, log), (results) =>
-      Stream.unwrap(Effect.as(sampled(running, groups), next(scoresOf(results)))))
-  }))
+    const at = { evaluator: PromptsOptions.validation, iteration: place }
+    return collecting(
+      roll(running, groups, instruction, 0, at),
+      (results) => Stream.unwrap(Effect.as(sampled(running, groups), next(scoresOf(results))))
+    )
+  })
 
 /** Counts the episodes of groups. */
 const sampled = <E, R, RE, RR>({ cursor }: Running<E, R, RE, RR>, groups: Groups<unknown, unknown>) =>
   Ref.update(cursor, (cursor) => ({ ...cursor, rollouts: cursor.rollouts + sizeOf(groups) }))
 
-/** The reflector's answer to a minibatch: written now, or before the run was interrupted. */
+/** The reflector's answers to a minibatch: written now, or before the run was interrupted. */
 const propose = Effect.fnUntraced(function*<E, R, RE, RR>(
   { cursor, options: { model, reflector }, recorded, resolved }: Running<E, R, RE, RR>,
   instruction: string,
   results: Results
-) {
+): Effect.fn.Return<Proposal, RE, RR> {
   const { iteration, pool } = yield* Ref.get(cursor)
-  const before = recorded.get(iteration)
+  const parentDigest = digestOf(instruction)
+  const before = recorded.findLast((one) => one.iteration === iteration && one.proposal.parentDigest === parentDigest)
   if (before !== undefined) {
-    yield* Usage.count(before.usage)
-    return before
+    yield* Usage.count(before.proposal.usage)
+    return before.proposal
   }
   const episodes = yield* Effect.forEach(results, (group) => Reflection.episode(group, instruction, model))
   const written = Reflection.write(reflector, {
@@ -227,9 +250,9 @@ const propose = Effect.fnUntraced(function*<E, R, RE, RR>(
     answers: resolved.reflectorAnswers,
     key: `${iteration}/reflection`
   })
-  const [{ refusals, ...rest }, usage] = yield* Usage.measure(written)
+  const [answers, usage] = yield* Usage.measure(written)
   yield* Usage.count(usage)
-  return { ...rest, refusals, usage }
+  return { parentDigest, ...answers, usage }
 })
 
 /** Ends the iteration. An accepted child joins the pool. */
@@ -251,11 +274,12 @@ const end = <E, R, RE, RR>({ cursor }: Running<E, R, RE, RR>, tried: Tried, note
 const tryChild = Effect.fnUntraced(function*<E, R, RE, RR>(
   running: Running<E, R, RE, RR>,
   iteration: number,
-  { instruction, ...proposal }: Proposal,
+  instruction: string,
+  proposal: Proposal,
   { parent, parents }: { readonly parent: number; readonly parents: Results }
 ) {
   const groups = yield* minibatch(running, "child", instruction, iteration)
-  const children = collecting(roll(running, groups, iteration), (results) => {
+  const children = collecting(roll(running, groups, instruction, iteration), (results) => {
     const tried = { parent, minibatches: [parents, results], refusals: proposal.refusals }
     return Stream.unwrap(Effect.as(
       sampled(running, groups),
@@ -269,10 +293,7 @@ const tryChild = Effect.fnUntraced(function*<E, R, RE, RR>(
         : end(running, tried)
     ))
   })
-  return Stream.concat(
-    sampling(running, iteration, parents.length + groups.length, { instruction, ...proposal }),
-    children
-  )
+  return Stream.concat(sampling(running, iteration, parents.length + groups.length, proposal), children)
 })
 
 /** Draws a parent, samples a minibatch with its instruction, and tries the instruction that the reflector writes from it. */
@@ -281,14 +302,20 @@ const evolve = Effect.fnUntraced(function*<E, R, RE, RR>(running: Running<E, R, 
   const parent = Pool.draw(pool, Seed.uniform(Seed.derive(running.resolved.seed, "parent", iteration))())
   const instruction = pool[parent]?.instruction ?? running.options.instruction
   const groups = yield* minibatch(running, "parent", instruction, iteration)
-  const parents = collecting(roll(running, groups, iteration), (results) =>
-    Stream.unwrap(Effect.gen(function*() {
-      yield* sampled(running, groups)
-      const { instruction: child, refusals, usage } = yield* propose(running, instruction, results)
-      return child === undefined
-        ? end(running, { parent, minibatches: [results], refusals }, [warning(iteration, refusals)])
-        : yield* tryChild(running, iteration, { instruction: child, refusals, usage }, { parent, parents: results })
-    })))
+  const parents = collecting(
+    roll(running, groups, instruction, iteration),
+    (results) =>
+      Stream.unwrap(Effect.gen(function*() {
+        yield* sampled(running, groups)
+        const proposal = yield* propose(running, instruction, results)
+        const { instruction: child, refusals } = proposal
+        if (child !== undefined) {
+          return yield* tryChild(running, iteration, child, proposal, { parent, parents: results })
+        }
+        const refused = end(running, { parent, minibatches: [results], refusals }, [warning(iteration, refusals)])
+        return Stream.concat(sampling(running, iteration, groups.length, proposal), refused)
+      }))
+  )
   return Stream.concat(sampling(running, iteration, groups.length), parents)
 })
 

@@ -76,10 +76,15 @@ const Begun = Schema.Struct({
   ended: Schema.optionalKey(Schema.Int)
 })
 
-/** An instruction that a model wrote, why its earlier answers were not used, and the tokens of all its answers. */
+/** What a model answered that was asked for a better instruction. */
 const Proposal = Schema.Struct({
-  instruction: Schema.String,
+  /** A digest of the instruction that was to be improved. */
+  parentDigest: Schema.String,
+  /** The new instruction; absent if no answer had one. */
+  instruction: Schema.optionalKey(Schema.String),
+  /** Why earlier answers were not used, in order. */
   refusals: Schema.Array(Schema.Literals(["missing", "long", "known"])),
+  /** The tokens of all answers. */
   usage: Usage
 })
 
@@ -91,7 +96,10 @@ export const Sampling = Schema.TaggedStruct("Sampling", {
   groups: Schema.Int,
   /** The groups; present only if they may be trained on in another iteration than the one in which they begin. */
   begun: Schema.optionalKey(Schema.Array(Begun)),
-  /** The instruction that the last half of the groups is sampled with; present only in runs that optimise instructions. */
+  /**
+   * What the reflector answered after the iteration's first groups; present only in an iteration's second record in a run that optimises
+   * instructions. `groups` counts these groups and, if there is a new instruction, those that are sampled with it.
+   */
   proposal: Schema.optionalKey(Proposal)
 })
 
@@ -137,6 +145,8 @@ export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
   ...stamp,
   /** The evaluator that the group was rolled out for; absent for training groups. */
   evaluator: Schema.optionalKey(Schema.String),
+  /** A digest of the instruction that the group was sampled with; present only in runs that optimise instructions. */
+  instructionDigest: Schema.optionalKey(Schema.String),
   iteration: Schema.Natural,
   /** The number of iterations that the weights had been trained for when the rollout started; default: `iteration`. */
   began: Schema.optionalKey(Schema.Int),

@@ -17,6 +17,8 @@ import type { GroupResult } from "./GroupResult.ts"
 export interface Origin {
   /** The evaluation that a training program samples the group for; absent for all other groups. */
   readonly evaluator?: string
+  /** A digest of the instruction that the group is sampled with, if the program optimises it. */
+  readonly instructionDigest?: string
   readonly iteration: number
   readonly step: number
   readonly key: string

@@ -95,16 +95,17 @@ const place = (purpose: Purpose, origin: Origin) =>
 
 interface Place {
   readonly evaluator?: string
+  readonly instructionDigest?: string
   readonly iteration: number
   readonly step: number
 }
 
 /**
- * A group's id for reuse. It includes the weights for evaluation groups but not for training groups, which may be reused with newer
- * weights.
+ * A group's id for reuse. It includes the instruction that the program optimises, if it does, and the weights for evaluation groups but
+ * not for training groups, which may be reused with newer weights.
  */
-const id = ({ evaluator, iteration, step }: Place, key: string) =>
-  Key.ofGroup({ evaluator, iteration, key }) + (evaluator === undefined ? "" : ` ${step}`)
+const id = ({ evaluator, instructionDigest = "", iteration, step }: Place, key: string) =>
+  `${Key.ofGroup({ evaluator, iteration, key })} ${evaluator === undefined ? "" : step} ${instructionDigest}`
 
 /**
  * Makes the test for recorded groups that must be sampled again. After a failed run, these are the groups that lost members and were not

@@ -1,4 +1,4 @@
-import { Message, type MessagePolicy, RunRecord } from "@effect-rl/core"
+import { Message, type MessagePolicy, RunRecord, RunStore } from "@effect-rl/core"
 import { Prompts, ResumeError } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Data, Effect, Ref, Stream } from "effect"
@@ -173,10 +173,8 @@ describe("an interrupted run", () => {
   it.effect("does not ask the reflector again for an instruction that it has recorded", () =>
     Effect.gen(function*() {
       const { prompts, reflector } = yield* scripted(...Planted.words.map((word) => written(`Mind: ${word}`)))
-      const isProposal = (record: RunRecord.RunRecord) =>
-        record._tag === "Sampling" && record.proposal !== undefined && record.iteration === 1
       const run = { iterations: 3 }
-      yield* Stream.runDrain(Stream.takeUntil(Planted.run({ reflector, run }), isProposal))
+      yield* Stream.runDrain(Stream.takeUntil(Planted.run({ reflector, run }), isProposal(1)))
       assert.lengthOf(yield* Ref.get(prompts), 2)
       yield* drain({ reflector, run })
       assert.lengthOf(yield* Ref.get(prompts), 3)
@@ -190,6 +188,9 @@ describe("an interrupted run", () => {
   it.effect("is not resumed with another instruction to begin with", () =>
     Effect.gen(function*() {
       yield* drain({ run: { iterations: 1 } })
+  const isProposal = (iteration: number) => (record: RunRecord.RunRecord) =>
+    record._tag === "Sampling" && record.proposal !== undefined && record.iteration === iteration
+
       const error = yield* Effect.flip(drain({ instruction: "Answer.", run: { iterations: 2 } }))
       assert.instanceOf(error, ResumeError.ResumeError)
       assert.include(error.message, "instruction")
@@ -224,6 +225,55 @@ describe("the budget of episodes", () => {
     }).pipe(Effect.provide(Planted.layer)))
 
   it.effect("may also be one of tokens, the reflector's included", () =>
+  /** Lets a run begin and stores what it would leave if it were killed after the proposal of its second iteration. */
+  const kill = (overrides: Parameters<typeof Planted.run>[0], isKept: (record: RunRecord.RunRecord) => boolean) =>
+    Effect.gen(function*() {
+      const { append } = yield* RunStore.RunStore
+      const left = yield* isolated(Effect.gen(function*() {
+        const run = Stream.takeUntil(Planted.run(overrides), isProposal(1))
+        const records = yield* Stream.runCollect(run)
+        const store = yield* RunStore.RunStore
+        return yield* Effect.forEach(records.filter(isKept), (record) => {
+          const payload = record.payload === undefined ? Effect.undefined : store.payload(record.payload)
+          return Effect.map(payload, (payload) => ({ record, payload }))
+        })
+      }))
+      yield* Effect.forEach(left, ({ payload, record }) => append(record, payload))
+    })
+
+  it.effect("does not ask the reflector again after answers that were all refused", () =>
+    Effect.gen(function*() {
+      const answers = ["", "", "", ...Planted.words.map((word) => written(`Mind: ${word}`))]
+      const run = { iterations: 4, saveEvery: 4 }
+      const expected = yield* isolated(Effect.gen(function*() {
+        const { reflector } = yield* scripted(...answers)
+        yield* drain({ reflector, run })
+        return yield* story
+      }))
+      const { prompts, reflector } = yield* scripted(...answers)
+      yield* kill({ reflector, run }, () => true)
+      assert.lengthOf(yield* Ref.get(prompts), 4)
+      yield* drain({ reflector, run })
+      assert.lengthOf(yield* Ref.get(prompts), answers.length)
+      assert.deepStrictEqual(yield* story, expected)
+    }).pipe(Effect.provide(Planted.layer)))
+
+  it.effect("reuses groups and proposals only for the instructions that they were recorded for", () =>
+    Effect.gen(function*() {
+      const run = { iterations: 2, saveEvery: 2 }
+      const before = yield* scripted(written("Mind: digits"), written("Mind: digits, units"))
+      yield* kill({ reflector: before.reflector, run }, (record) => !isProposal(0)(record))
+      // Its first proposal is lost, so the reflector is asked for it again, and now answers differently.
+      const { prompts, reflector } = yield* scripted(written("Mind: colours"), written("Mind: rhymes"))
+      yield* drain({ reflector, run })
+      assert.lengthOf(yield* Ref.get(prompts), 2)
+      assert.deepStrictEqual(yield* Planted.cursor, {
+        iteration: 2,
+        rollouts: 18,
+        pool: [{ instruction: Planted.initial, parent: null, scores: [0, 0, 0, 0, 0, 0] }]
+      })
+    }).pipe(Effect.provide(Planted.layer)))
+
     Effect.gen(function*() {
       yield* drain({ run: { maxTokensTotal: 2000 } })
       const [finished] = yield* Task.current(RunRecord.guards.Finished)
