@@ -147,7 +147,7 @@ const warning = (iteration: number, refusals: ReadonlyArray<Reflection.Refusal>)
 interface Running<E, R, RE, RR> {
   readonly options: Pick<
     PromptsOptions.PromptsOptions<E, R, RE, RR>,
-    "dataset" | "instruction" | "model" | "reflector" | "validation"
+    "dataset" | "model" | "reflector" | "validation"
   >
   readonly resolved: PromptsOptions.Resolved
   readonly policy: Policy.Policy<TinkerError>
@@ -270,6 +270,9 @@ const end = <E, R, RE, RR>({ cursor }: Running<E, R, RE, RR>, tried: Tried, note
     })
   ))
 
+/** Differences of mean rewards below this are rounding errors: equal rewards in another order differ by as much. */
+const nothing = 1e-12
+
 /** Tries a child on the minibatch of its parent. If it is better, it is validated and accepted. */
 const tryChild = Effect.fnUntraced(function*<E, R, RE, RR>(
   running: Running<E, R, RE, RR>,
@@ -283,7 +286,7 @@ const tryChild = Effect.fnUntraced(function*<E, R, RE, RR>(
     const tried = { parent, minibatches: [parents, results], refusals: proposal.refusals }
     return Stream.unwrap(Effect.as(
       sampled(running, groups),
-      rewardOf(results).mean > rewardOf(parents).mean
+      rewardOf(results).mean - rewardOf(parents).mean > nothing
         ? evaluate(
           running,
           instruction,
@@ -300,7 +303,7 @@ const tryChild = Effect.fnUntraced(function*<E, R, RE, RR>(
 const evolve = Effect.fnUntraced(function*<E, R, RE, RR>(running: Running<E, R, RE, RR>) {
   const { iteration, pool } = yield* Ref.get(running.cursor)
   const parent = Pool.draw(pool, Seed.uniform(Seed.derive(running.resolved.seed, "parent", iteration))())
-  const instruction = pool[parent]?.instruction ?? running.options.instruction
+  const instruction = pool[parent]?.instruction ?? running.resolved.instruction
   const groups = yield* minibatch(running, "parent", instruction, iteration)
   const parents = collecting(
     roll(running, groups, instruction, iteration),
@@ -321,7 +324,7 @@ const evolve = Effect.fnUntraced(function*<E, R, RE, RR>(running: Running<E, R, 
 
 /** Whether the episodes of the next iteration fit into the budget. Fails if those of the first do not. */
 const fits = Effect.fnUntraced(function*<E, R, RE, RR>(running: Running<E, R, RE, RR>) {
-  const { cursor, options: { instruction, validation }, resolved: { maxRollouts } } = running
+  const { cursor, options: { validation }, resolved: { instruction, maxRollouts } } = running
   const { iteration, pool, rollouts } = yield* Ref.get(cursor)
   const episodes = sizeOf(yield* minibatch(running, "parent", instruction, iteration))
   const validated = sizeOf(validation(instruction))
@@ -337,7 +340,7 @@ const fits = Effect.fnUntraced(function*<E, R, RE, RR>(running: Running<E, R, RE
 /** An iteration; the first one begins with the validation of the initial instruction. */
 const iterate = <E, R, RE, RR>(running: Running<E, R, RE, RR>) =>
   Stream.unwrap(Effect.gen(function*() {
-    const { cursor, options: { instruction } } = running
+    const { cursor, resolved: { instruction } } = running
     const { pool } = yield* Ref.get(cursor)
     if (pool.length > 0) return yield* evolve(running)
     return evaluate(running, instruction, 0, (scores) =>
@@ -352,7 +355,7 @@ const program = <E, R, RE, RR>(
   options: Running<E, R, RE, RR>["options"],
   resolved: PromptsOptions.Resolved
 ): Program.Program<Cursor, E | RE | Failure | RunError, R | RR | RunStore> => {
-  const { code, length, shortBatch } = options.dataset(options.instruction)
+  const { code, length, shortBatch } = options.dataset(resolved.instruction)
   return {
     name: "prompts",
     identity: resolved.identity,
@@ -439,9 +442,9 @@ export const run = <E, R, RE, RR, EE = never, ER = never>(
   options: PromptsOptions.PromptsOptions<E, R, RE, RR, EE, ER>
 ): Stream.Stream<RunRecord.RunRecord, E | RE | EE | Error, R | RR | ER | Tinker | RunStore> =>
   Stream.unwrap(Effect.map(PromptsOptions.resolve(options), (resolved) => {
-    const { evaluators = () => [], instruction, run = {}, ...others } = options
+    const { evaluators = () => [], run = {}, ...others } = options
     return Run.stream(program(options, resolved), {
       ...others,
-      run: { ...run, evaluators: ofBest(instruction, evaluators) }
+      run: { ...run, evaluators: ofBest(resolved.instruction, evaluators) }
     })
   }))

@@ -48,7 +48,7 @@ export interface PromptsOptions<
   out EE = never,
   out ER = never
 > extends Omit<RunOptions.RunOptions, "run"> {
-  /** The instruction to begin with. */
+  /** The instruction to begin with. White space around it is left out. */
   readonly instruction: string
   /**
    * The minibatches: the same problems in the same order for every instruction, which is usually the system message of `prefix`. Each
@@ -78,6 +78,8 @@ export interface PromptsOptions<
 
 /** The options that the program reads, with defaults filled in. */
 export interface Resolved {
+  /** The instruction to begin with, without surrounding white space, like those that the reflector writes. */
+  readonly instruction: string
   readonly seed: number
   readonly sampling: typeof SamplingSettings.SamplingSettings.Type
   readonly rollout: RolloutOptions
@@ -94,7 +96,8 @@ export const validation = "validation"
 export const resolve = Effect.fnUntraced(function*<E, R, RE, RR, EE, ER>(
   options: PromptsOptions<E, R, RE, RR, EE, ER>
 ): Effect.fn.Return<Resolved, InvalidOption> {
-  const { evaluators = () => [], instruction, maxRollouts, model, reflectorAnswers = 3, rollout = {} } = options
+  const { evaluators = () => [], maxRollouts, model, reflectorAnswers = 3, rollout = {} } = options
+  const instruction = options.instruction.trim()
   const named = evaluators(instruction)
   const { run: { seed } } = yield* RunOptions.resolve({ ...options, run: { ...options.run, evaluators: named } })
   const dataset = options.dataset(instruction)
@@ -105,7 +108,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, RE, RR, EE, ER>(
     maxTrajectoryTokens: model.capabilities.contextLength
   })
   yield* Check.all(
-    Check.option("instruction", instruction.trim(), {
+    Check.option("instruction", instruction, {
       expected: "a text to begin with, such as “Answer the question.”",
       accepts: (text) => text !== ""
     }),
@@ -127,6 +130,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, RE, RR, EE, ER>(
   const repeated = Rollout.repeatedKey(groups)
   if (repeated !== undefined) return yield* repeated
   return {
+    instruction,
     seed,
     sampling,
     rollout: { ...rollout, limits },

@@ -1,5 +1,6 @@
-import { Message, type MessagePolicy, RunRecord, RunStore } from "@effect-rl/core"
+import { Message, type MessagePolicy, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Prompts, ResumeError } from "@effect-rl/core/program"
+import { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Data, Effect, Ref, Stream } from "effect"
 import * as Task from "../rl/Task.ts"
@@ -89,6 +90,34 @@ describe("a run that optimises an instruction", () => {
       })
     }).pipe(Effect.provide(Planted.layer)))
 
+  it.effect("does not take a rounding error for an improvement", () =>
+    Effect.gen(function*() {
+      const { reflector } = yield* scripted(written("Ascend."))
+      const { model, ...options } = yield* Planted.options({ reflector, run: { iterations: 1 } })
+      const dataset = (instruction: string) =>
+        RLDataset.problems([0, 1, 2], {
+          model,
+          prefix: [Message.system(instruction)],
+          groupsPerBatch: 3,
+          groupSize: 1,
+          problem: (row) => ({ question: `Number ${row}?`, answer: "", reward: { name: "its value", of: Number } })
+        })
+      const validation = (instruction: string) => Effect.runSync(dataset(instruction).batch(0, 0))
+      yield* Stream.runDrain(Prompts.run({ ...options, model, dataset, validation, evaluators: () => [] }))
+      const [update] = yield* Planted.updates
+      assert.deepInclude(update, {
+        "prompts/parent_reward": (0.3 + 0.2 + 0.1) / 3,
+        "prompts/child_reward": (0.1 + 0.2 + 0.3) / 3,
+        "prompts/accepted": 0
+      })
+    }).pipe(Effect.provide(Task.layer({
+      ...Planted.script,
+      sample: Script.reply(Task.tokenizer, (prompt) => {
+        const row = Number(/Number (\d)/.exec(prompt)?.[1])
+        return Task.say(prompt.includes("Ascend") ? `0.${row + 1}` : `0.${3 - row}`)
+      })
+    }))))
+
   it.effect("gives its evaluators the best instruction so far, also when it resumes", () =>
     Effect.gen(function*() {
       const { reflector } = yield* scripted(written("Mind: digits, units, signs"))
@@ -126,6 +155,14 @@ describe("the reflector", () => {
       assert.deepInclude((yield* Planted.updates)[0], { "prompts/refused_answers": 3, "prompts/accepted": 1 })
     }).pipe(Effect.provide(Planted.layer)))
 
+  it.effect("may not repeat the initial instruction, even if that was given with white space around it", () =>
+    Effect.gen(function*() {
+      const { reflector } = yield* scripted(written(Planted.initial))
+      yield* drain({ instruction: ` ${Planted.initial}\n`, reflector, run: { iterations: 1 } })
+      assert.deepInclude((yield* Planted.updates)[0], { "prompts/refused_answers": 3 })
+      assert.strictEqual((yield* Planted.best)?.instruction, Planted.initial)
+    }).pipe(Effect.provide(Planted.layer)))
+
   it.effect("is given up for an iteration after the allowed number of answers, with a warning", () =>
     Effect.gen(function*() {
       const { prompts, reflector } = yield* scripted("", written(Planted.initial))
@@ -152,6 +189,9 @@ describe("the reflector", () => {
 
 describe("an interrupted run", () => {
   const story = Effect.all([Planted.updates, Planted.cursor])
+
+  const isProposal = (iteration: number) => (record: RunRecord.RunRecord) =>
+    record._tag === "Sampling" && record.proposal !== undefined && record.iteration === iteration
 
   it.effect("resumes to the same result, wherever it was interrupted", () =>
     Effect.gen(function*() {
@@ -185,46 +225,6 @@ describe("an interrupted run", () => {
       )
     }).pipe(Effect.provide(Planted.layer)))
 
-  it.effect("is not resumed with another instruction to begin with", () =>
-    Effect.gen(function*() {
-      yield* drain({ run: { iterations: 1 } })
-  const isProposal = (iteration: number) => (record: RunRecord.RunRecord) =>
-    record._tag === "Sampling" && record.proposal !== undefined && record.iteration === iteration
-
-      const error = yield* Effect.flip(drain({ instruction: "Answer.", run: { iterations: 2 } }))
-      assert.instanceOf(error, ResumeError.ResumeError)
-      assert.include(error.message, "instruction")
-    }).pipe(Effect.provide(Planted.layer)))
-})
-
-describe("the budget of episodes", () => {
-  it.effect("is never exceeded, and an iteration that may not fit does not begin", () =>
-    Effect.gen(function*() {
-      for (const maxRollouts of [18, 23, 24, 36, 60]) {
-        yield* isolated(Effect.gen(function*() {
-          yield* drain({ maxRollouts })
-          const groups = yield* Task.current(RunRecord.guards.GroupRolledOut)
-          const used = groups.reduce((sum, { members }) => sum + members.length, 0)
-          assert.isAtMost(used, maxRollouts)
-          // After the first, an iteration uses at most 12 episodes: two minibatches of 3, and 6 to validate one instruction.
-          assert.isAbove(used + 12, maxRollouts)
-          assert.strictEqual((yield* Planted.updates).at(-1)?.["prompts/rollouts"], used)
-          assert.strictEqual((yield* Task.current(RunRecord.guards.Finished))[0]?.reason, "completed")
-        }))
-      }
-    }))
-
-  it.effect("is refused if the first iteration may not fit", () =>
-    Effect.gen(function*() {
-      const error = yield* Effect.flip(drain({ maxRollouts: 17 }))
-      assert.strictEqual(
-        error.message,
-        "maxRollouts is 17, expected at least 18: the first iteration samples 2 minibatches of 3 episodes and may validate 2 "
-          + "instructions on 6 episodes"
-      )
-    }).pipe(Effect.provide(Planted.layer)))
-
-  it.effect("may also be one of tokens, the reflector's included", () =>
   /** Lets a run begin and stores what it would leave if it were killed after the proposal of its second iteration. */
   const kill = (overrides: Parameters<typeof Planted.run>[0], isKept: (record: RunRecord.RunRecord) => boolean) =>
     Effect.gen(function*() {
@@ -274,6 +274,43 @@ describe("the budget of episodes", () => {
       })
     }).pipe(Effect.provide(Planted.layer)))
 
+  it.effect("is not resumed with another instruction to begin with", () =>
+    Effect.gen(function*() {
+      yield* drain({ run: { iterations: 1 } })
+      const error = yield* Effect.flip(drain({ instruction: "Answer.", run: { iterations: 2 } }))
+      assert.instanceOf(error, ResumeError.ResumeError)
+      assert.include(error.message, "instruction")
+    }).pipe(Effect.provide(Planted.layer)))
+})
+
+describe("the budget of episodes", () => {
+  it.effect("is never exceeded, and an iteration that may not fit does not begin", () =>
+    Effect.gen(function*() {
+      for (const maxRollouts of [18, 23, 24, 36, 60]) {
+        yield* isolated(Effect.gen(function*() {
+          yield* drain({ maxRollouts })
+          const groups = yield* Task.current(RunRecord.guards.GroupRolledOut)
+          const used = groups.reduce((sum, { members }) => sum + members.length, 0)
+          assert.isAtMost(used, maxRollouts)
+          // An iteration samples at most two minibatches of 3 episodes and validates one instruction on 6.
+          assert.isAbove(used + 12, maxRollouts)
+          assert.strictEqual((yield* Planted.updates).at(-1)?.["prompts/rollouts"], used)
+          assert.strictEqual((yield* Task.current(RunRecord.guards.Finished))[0]?.reason, "completed")
+        }))
+      }
+    }))
+
+  it.effect("is refused if the first iteration may not fit", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(drain({ maxRollouts: 17 }))
+      assert.strictEqual(
+        error.message,
+        "maxRollouts is 17, expected at least 18: the first iteration samples 2 minibatches of 3 episodes and may validate 2 "
+          + "instructions on 6 episodes"
+      )
+    }).pipe(Effect.provide(Planted.layer)))
+
+  it.effect("may also be one of tokens, the reflector's included", () =>
     Effect.gen(function*() {
       yield* drain({ run: { maxTokensTotal: 2000 } })
       const [finished] = yield* Task.current(RunRecord.guards.Finished)
