@@ -88,7 +88,8 @@ export const update = (self: Progress, record: RunRecord.RunRecord): Progress =>
         ...self,
         iteration: record.iteration,
         phase: "sampling",
-        groups: { completed: 0, total: record.groups }
+        // The record of a proposal adds groups to those of its iteration.
+        groups: { completed: record.proposal === undefined ? 0 : self.groups.completed, total: record.groups }
       }
     case "GroupRolledOut":
       return record.evaluator !== undefined && self.phase !== "evaluating" ? self : groupFinished(self)

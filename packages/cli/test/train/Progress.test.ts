@@ -92,6 +92,15 @@ describe("the live line", () => {
     )
   })
 
+  it("continues the count when an iteration adds the groups of a proposal", () => {
+    const proposal = { parentDigest: "a", instruction: "Add.", refusals: [], usage: spent }
+    assert.include(
+      live([opened(0, 4), sampling(0, 3), ...groups(3), { ...sampling(0, 6), proposal }, ...groups(2)]),
+      "iteration 1/4 sampling ████████████████████░░░░ 5/6 problems"
+    )
+    assert.include(live([opened(0, 4), sampling(0, 3), ...groups(3), sampling(1, 3)]), "0/3 problems")
+  })
+
   it("shows training when all problems are answered, with an estimate from the latest iterations", () => {
     assert.strictEqual(
       live([opened(0, 4), updated(0), sampling(1, 32), ...groups(32)]),

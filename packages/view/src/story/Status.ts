@@ -11,18 +11,21 @@ const reasons = {
   interrupted: "interrupted"
 }
 
+const sampling = (story: Story.Story<null>, index: number) =>
+  `sampling iteration ${index + 1}: ${Story.iteration(story, index).groups.length} of ${story.asked} groups`
+
 const doing = (story: Story.Story<null>, entry: Entry.Entry): string => {
   switch (entry._tag) {
     case "Opened":
       return "starting"
     case "Sampling":
-      return `sampling iteration ${entry.iteration + 1}: 0 of ${entry.groups} groups`
+      return sampling(story, entry.iteration)
     case "GroupRolledOut": {
       const { evaluator, iteration: index } = entry
       if (evaluator !== undefined) {
         return `evaluating ${evaluator}: ${Story.evaluation(story, evaluator, index).groups.length} groups`
       }
-      return `sampling iteration ${index + 1}: ${Story.iteration(story, index).groups.length} of ${story.asked} groups`
+      return sampling(story, index)
     }
     case "Credited":
       return `training on iteration ${entry.iteration + 1}`

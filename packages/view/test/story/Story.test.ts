@@ -102,4 +102,17 @@ describe("Status", () => {
       assert.strictEqual(Status.of(story, 600_000), "sampling iteration 1: 0 of 4 groups; no record for 10 min")
       assert.strictEqual(Status.of(story, 0, false), "killed while sampling iteration 1: 0 of 4 groups")
     }))
+
+  it.effect("counts the groups that were sampled before a proposal added more", () =>
+    Effect.gen(function*() {
+      const sampling = { _tag: "Sampling", iteration: 0, step: 0 } as const
+      const usage = { prefilled: 1, sampled: 1, trained: 0 }
+      const story = yield* told([
+        Recorded.opened(-1),
+        { ...sampling, groups: 1 },
+        Recorded.simple(0, "parent/sum"),
+        { ...sampling, groups: 2, proposal: { parentDigest: "a", instruction: "Add.", refusals: [], usage } }
+      ])
+      assert.strictEqual(Status.of(story, 0), "sampling iteration 1: 1 of 2 groups")
+    }))
 })
