@@ -47,7 +47,9 @@ export const updateAttributes = ({ iteration, updates }: RunRecord.Updated): Att
   "rl.loss": [...new Set(updates.flatMap(({ passes }) => passes.map(({ loss }) => loss)))]
 })
 
-export const evaluationAttributes = (evaluated: RunRecord.Evaluated): Attributes => ({
+export const evaluationAttributes = (
+  evaluated: Pick<RunRecord.Evaluated, "evaluator" | "iteration" | "score" | "reward">
+): Attributes => ({
   "rl.iteration": evaluated.iteration,
   "gen_ai.evaluation.name": evaluated.evaluator,
   ...finite({ "gen_ai.evaluation.score.value": evaluated.score?.value ?? evaluated.reward?.mean }),

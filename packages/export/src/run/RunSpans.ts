@@ -54,11 +54,36 @@ export const group = (record: RunRecord.GroupRolledOut): Span => {
   }
 }
 
-/** The sampling, update and evaluations in progress. */
+/** Whether an instruction was validated on the group, of which the program records no evaluation. */
+const isValidation = ({ evaluator, instructionDigest }: RunRecord.GroupRolledOut) =>
+  evaluator !== undefined && instructionDigest !== undefined
+
+/** The sampling, validation, update and evaluations in progress. */
 interface State {
   sampling?: RunRecord.Sampling
+  /** The groups on which an instruction is validated. */
+  readonly validation: Array<RunRecord.GroupRolledOut>
   credited?: RunRecord.Credited
   readonly evaluating: Map<string, RunRecord.Evaluating>
+}
+
+/** The span of the validation in progress. It lasts from its first group to its last, because no record marks its ends. */
+const validated = ({ validation }: State): ReadonlyArray<Span> => {
+  const groups = validation.splice(0)
+  return groups.slice(0, 1).map(({ evaluator = "", iteration }) => {
+    const periods = groups.map(Period.group)
+    const id = evaluationId(evaluator, iteration)
+    return {
+      id,
+      root: id,
+      parent: undefined,
+      lane: "evaluation",
+      name: Names.evaluation,
+      start: periods.reduce((first, { start }) => Math.min(first, start), Infinity),
+      end: periods.reduce((last, { end }) => Math.max(last, end), -Infinity),
+      attributes: Names.evaluationAttributes({ evaluator, iteration })
+    }
+  })
 }
 
 const trained = (state: State, updated: RunRecord.Updated): ReadonlyArray<Span> => {
@@ -117,12 +142,16 @@ const measured = (state: State, evaluated: RunRecord.Evaluated): ReadonlyArray<S
  * const spans = reader.read.pipe(Stream.flatMap((record) => Stream.fromIterable(spansOf(record))))
  */
 export const make = (): (record: RunRecord.RunRecord) => ReadonlyArray<Span> => {
-  const state: State = { evaluating: new Map() }
+  const state: State = { evaluating: new Map(), validation: [] }
   return (record) => {
     switch (record._tag) {
-      case "Sampling":
-        state.sampling = record
+      case "Opened":
+        state.validation.length = 0
         return []
+      case "Sampling":
+        // The record of a proposal adds groups to a sampling that has begun.
+        if (record.proposal === undefined) state.sampling = record
+        return validated(state)
       case "Credited":
         state.credited = record
         return []
@@ -130,9 +159,10 @@ export const make = (): (record: RunRecord.RunRecord) => ReadonlyArray<Span> => 
         state.evaluating.set(record.evaluator, record)
         return []
       case "GroupRolledOut":
+        if (isValidation(record)) state.validation.push(record)
         return [group(record)]
       case "Updated":
-        return trained(state, record)
+        return [...validated(state), ...trained(state, record)]
       case "Evaluated":
         return measured(state, record)
       default:
