@@ -319,9 +319,15 @@ export const iterations = <Gap>(story: Story<Gap>): ReadonlyArray<Iteration<Gap>
 export const evaluations = <Gap>(story: Story<Gap>): ReadonlyArray<Evaluation<Gap>> =>
   [...story.evaluations.values()].toSorted((left, right) => left.iteration - right.iteration)
 
-/** The names of the evaluators, in the order of their first measurements. */
+/** Whether an evaluator began or finished the evaluation. Otherwise, the program itself sampled its groups. */
+const isMeasured = ({ evaluated, evaluating }: Evaluation<unknown>) => (evaluated ?? evaluating) !== undefined
+
+/**
+ * The names of the evaluators, in the order of their first measurements. Validation groups, on which a program chooses among instructions,
+ * are not held out, so their name is left out.
+ */
 export const evaluators = <Gap>(story: Story<Gap>): ReadonlyArray<string> => [
-  ...new Set(Array.from(story.evaluations.values(), ({ evaluator }) => evaluator))
+  ...new Set([...story.evaluations.values()].filter(isMeasured).map(({ evaluator }) => evaluator))
 ]
 
 /** The groups of a training iteration, or of one evaluation. */

@@ -103,6 +103,13 @@ describe("Story", () => {
       assert.strictEqual(Story.evaluation(story, "held_out", 1).groups.length, 1)
     }))
 
+  it.effect("lists evaluators from their beginning, but not the groups on which a program chooses", () =>
+    Effect.gen(function*() {
+      const begun = yield* told([opened(-1), group(0, "sum", "validation"), evaluating(0)])
+      assert.deepStrictEqual(Story.evaluators(begun), ["held_out"])
+      assert.lengthOf(Story.evaluation(begun, "validation", 0).groups, 1)
+    }))
+
   it.effect("finds a group's credit in a later iteration's update, and the reason for its omission", () =>
     Effect.gen(function*() {
       const credited: RunRecord.Entry = {

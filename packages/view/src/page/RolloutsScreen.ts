@@ -1,6 +1,5 @@
 /** All rollouts of the run in one table with sorting and filters. */
 import * as Quantity from "@effect-rl/core/report/Quantity"
-import * as Story from "@effect-rl/core/story/Story"
 import { cell, type Child, dotted, empty, h, numberCell, panel, sortableTable } from "./Dom.ts"
 import * as FilterFields from "./FilterFields.ts"
 import * as RolloutRows from "./RolloutRows.ts"
@@ -77,7 +76,7 @@ const measureField = ({ measures, route }: Data): Child => {
   }))
 }
 
-const filters = (data: Data, story: Story.Story<null>, rows: ReadonlyArray<Row>): Child => {
+const filters = (data: Data, rows: ReadonlyArray<Row>): Child => {
   const { route } = data
   const { above, high, least, low, most, source, stale, stop, tag, training } = route
   const distinct = (values: Iterable<string | null>) => [...new Set(values)].filter((value) => value !== null)
@@ -87,7 +86,7 @@ const filters = (data: Data, story: Story.Story<null>, rows: ReadonlyArray<Row>)
     FilterFields.select(
       "rollouts of",
       source,
-      [RolloutRows.trainingOnly, ...Story.evaluators(story)],
+      [RolloutRows.trainingOnly, ...rows.flatMap(({ group: { evaluator } }) => evaluator ?? [])],
       (source) => ({ ...route, source })
     ),
     FilterFields.select("ended by", stop, distinct(rows.map(({ stop }) => stop)), (stop) => ({ ...route, stop })),
@@ -201,7 +200,7 @@ export const render = (data: Data): Screen => {
         passing.length === rows.length
           ? Quantity.plural(rows.length, "rollout")
           : `${passing.length} of ${rows.length} rollouts`,
-        filters(data, story, rows),
+        filters(data, rows),
         note(data),
         tagLine(means),
         shown.length === 0

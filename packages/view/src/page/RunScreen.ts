@@ -158,7 +158,8 @@ const evaluationRow = (evaluation: Story.Evaluation<null>, metric: string | unde
 const mostEvaluations = 50
 
 const evaluationTable = (story: Story.Story<null>, route: Route): Child => {
-  const evaluations = Story.evaluations(story)
+  const evaluators = Story.evaluators(story)
+  const evaluations = Story.evaluations(story).filter(({ evaluator }) => evaluators.includes(evaluator))
   if (evaluations.length === 0) return undefined
   const metric = evaluations.map((evaluation) => inNats(evaluation)?.metric).find((metric) => metric !== undefined)
   return panel(
