@@ -292,7 +292,7 @@ describe("the budget of episodes", () => {
           const groups = yield* Task.current(RunRecord.guards.GroupRolledOut)
           const used = groups.reduce((sum, { members }) => sum + members.length, 0)
           assert.isAtMost(used, maxRollouts)
-          // An iteration samples at most two minibatches of 3 episodes and validates one instruction on 6.
+          // After the first, an iteration uses at most 12 episodes: two minibatches of 3, and 6 to validate one instruction.
           assert.isAbove(used + 12, maxRollouts)
           assert.strictEqual((yield* Planted.updates).at(-1)?.["prompts/rollouts"], used)
           assert.strictEqual((yield* Task.current(RunRecord.guards.Finished))[0]?.reason, "completed")
