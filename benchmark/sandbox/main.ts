@@ -181,7 +181,7 @@ Report.publish("sandbox", "Verdicts by provider of sandboxes", [
       "provider",
       "from nothing to ten verdicts",
       "first verdict of a sandbox",
-      "the following",
+      "a later verdict",
       "verdicts per second",
       "of the pool's, median of turns",
       "MiB per sandbox"
@@ -201,7 +201,8 @@ Report.publish("sandbox", "Verdicts by provider of sandboxes", [
   ),
   `The pool and the providers alternate in turns of ${perTurn} programs; the ratio compares neighbouring turns. The pool and every provider but ` +
   "WASI run the same Python.",
-  "Verdicts of one sandbox are the medians of 11 × 1 and of 11 × 9, one after the other while nothing else of this runs. A WASI sandbox is a " +
-  "process that keeps the compiled module and the next thread, and starts no native program. bubblewrap sets up the next program's " +
-  "namespaces and mounts meanwhile where a turn is free, which it never is while two programs run; unsafeHost has nothing ready."
+  "The times of one sandbox are medians: of the first verdicts of 11 sandboxes and of the nine verdicts after each, measured one after the " +
+  "other while the benchmark does nothing else. A WASI sandbox is a process that keeps the compiled module and the next thread, and starts " +
+  "no native program. bubblewrap prepares the namespaces and mounts of the next program if a slot is free, which is never the case while " +
+  "two programs run; unsafeHost prepares nothing."
 ])
