@@ -1,7 +1,8 @@
 /**
- * A model behind an OpenAI-compatible endpoint, as a client that scores prompts: a teacher or a reference that another program serves. The
- * endpoint must return log-probabilities of prompts, as vLLM does on request (`prompt_logprobs`), or repeat a prompt with its
- * log-probabilities (`echo`), as `effect-rl serve` does. The client does not sample.
+ * A model behind an OpenAI-compatible endpoint as a client that scores prompts, such as a teacher or a reference that
+ * another program serves. The endpoint must return log-probabilities of prompts, as vLLM does on request
+ * (`prompt_logprobs`), or repeat a prompt with its log-probabilities (`echo`), as `effect-rl serve` does. The client
+ * does not sample.
  *
  * @example
  * const teacher = OpenAiReader.make({ url: "http://127.0.0.1:8000/v1", model: "Qwen/Qwen3-32B" })
@@ -26,8 +27,8 @@ export interface Options {
   readonly model: string
   readonly apiKey?: Redacted.Redacted
   /**
-   * Longest prompt, in tokens. Default: one less than the endpoint's list of models says (`max_model_len`), because a request must also
-   * sample a token.
+   * Maximum prompt length in tokens. Default: one less than the `max_model_len` that the endpoint lists for the model,
+   * because a request must also sample a token.
    */
   readonly contextLength?: number
 }
@@ -52,7 +53,9 @@ const Completion = Schema.Struct({ choices: Schema.NonEmptyArray(Choice) })
 
 type Reason = TinkerError.Reason
 
-/** The log-probability of each prompt token, and the likeliest tokens of each position; both unknown at the first. */
+/**
+ * The log-probability of each prompt token, and the likeliest tokens of each position. The first position has neither.
+ */
 interface Scores {
   readonly logprobs: Float32Array
   readonly topk: ReadonlyArray<ReadonlyArray<Sampling.TokenLogprob>>
@@ -60,7 +63,7 @@ interface Scores {
 
 /** A way to ask an endpoint for the log-probabilities of a prompt. */
 interface Form {
-  /** Largest number of likeliest tokens per position. */
+  /** Maximum number of likeliest tokens per position. */
   readonly most: number
   readonly body: (topk: number) => object
   /** The scores in an answer; undefined if it has none. */
@@ -72,7 +75,10 @@ const mostLikelyFirst = (position: NonNullable<typeof Position.Type>) =>
     .map(([token, { logprob }]) => ({ token: Number(token), logprob }))
     .toSorted((left, right) => right.logprob - left.logprob)
 
-/** vLLM's own field. An answer has the likeliest tokens of each position by id, and the prompt's token. 20 is vLLM's default limit. */
+/**
+ * vLLM's `prompt_logprobs` field. For each position, the answer has the likeliest tokens and the prompt's own token, by
+ * id. 20 is vLLM's default limit.
+ */
 const promptLogprobs: Form = {
   most: 20,
   body: (topk) => ({ prompt_logprobs: topk }),
@@ -83,7 +89,10 @@ const promptLogprobs: Form = {
     }
 }
 
-/** OpenAI's fields. The prompt is repeated before the completion. Likely tokens are named by text, so they are of no use. */
+/**
+ * OpenAI's `echo` and `logprobs` fields. The answer repeats the prompt before the completion, with its
+ * log-probabilities. It names likely tokens by their text instead of their id, so they cannot be used.
+ */
 const echo: Form = {
   most: 0,
   body: () => ({ echo: true, logprobs: 1 }),
@@ -98,7 +107,7 @@ const forms = [promptLogprobs, echo]
 
 const unsupported = (capability: string, detail: string) => new TinkerError.Unsupported({ capability, detail })
 
-/** The time after which a 429 may be sent again. Default: one second. */
+/** How long to wait before a request that was answered with 429 is repeated. Default: one second. */
 const retryAfterMillis = (headers: Readonly<Record<string, string | undefined>>) => {
   const seconds = Number(headers["retry-after"] ?? NaN)
   return Math.ceil(1000 * (Number.isFinite(seconds) ? Math.max(0, seconds) : 1))
@@ -115,7 +124,7 @@ const reasonOf = Effect.fnUntraced(function*(
     : new TinkerError.Rejected({ detail })
 })
 
-/** How long a request is sent again while the endpoint cannot answer. */
+/** Repeats a request for up to five minutes while the endpoint is unavailable or limits the rate. */
 const patience = Schedule.min([Schedule.exponential("500 millis"), Schedule.spaced("10 seconds")]).pipe(
   Schedule.jittered,
   Schedule.setInputType<Reason>(),
@@ -128,7 +137,7 @@ const patience = Schedule.min([Schedule.exponential("500 millis"), Schedule.spac
   Schedule.upTo({ duration: "5 minutes" })
 )
 
-/** Sends a request, again if the endpoint cannot answer at the moment, and decodes the answer. */
+/** Sends a request, repeats it while the endpoint cannot answer, and decodes the answer. */
 const answer = <S extends Schema.Decoder<unknown>>(
   client: HttpClient.HttpClient,
   request: HttpClientRequest.HttpClientRequest,
@@ -151,7 +160,10 @@ const answer = <S extends Schema.Decoder<unknown>>(
 const named = (operation: string) =>
   Effect.mapError((reason: Reason) => new TinkerError.TinkerError({ operation, reason }))
 
-/** The context length that the endpoint's list tells of the model. */
+/**
+ * The given context length, or else the length from the endpoint's list of models. Fails if neither states it, or if
+ * the model is not listed.
+ */
 const listedLength = Effect.fnUntraced(function*(
   client: HttpClient.HttpClient,
   { contextLength, model, url }: Options
@@ -166,11 +178,12 @@ const listedLength = Effect.fnUntraced(function*(
 })
 
 /**
- * A client of the model, after two or three requests that find out what the endpoint can do. `capabilities` say which log-probabilities it
- * returns: `topkPromptLogprobs` is 20 with vLLM's `prompt_logprobs` and 0 with `echo`. Fails as `NotFound` if the endpoint does not list
- * the model, and as `Unsupported` if it returns no log-probabilities of prompts. Requests that fail in transit, with a 429 or a status from
- * 500 are sent again for up to five minutes. Prompts are sent as token ids, so they must be in the model's own tokens: give
- * `Credit.distill` both `models` if the student has others.
+ * A client of the model. Two or three requests first find out what the endpoint can do; `capabilities` report it:
+ * `topkPromptLogprobs` is 20 with vLLM's `prompt_logprobs` and 0 with `echo`. Fails as `NotFound` if the endpoint does
+ * not list the model, and as `Unsupported` if it returns no log-probabilities of prompts or does not state the context
+ * length. Requests that fail in transit or with status 408, 429 or 500 and above are repeated for up to five minutes.
+ * Prompts are sent as token ids of the model's own tokenizer. If the student has another tokenizer, give
+ * `Credit.distill` both `models`.
  */
 export const make = Effect.fn("OpenAiReader.make")(function*(
   options: Options
@@ -196,7 +209,7 @@ export const make = Effect.fn("OpenAiReader.make")(function*(
     return scores(choice, tokens, topk)
   })
 
-  /** Whether the endpoint understands the form. One that refuses the request, or ignores its fields, does not. */
+  /** Whether the endpoint understands the form: it neither refuses the request nor ignores its fields. */
   const understands = (form: Form) =>
     ask(form, Int32Array.of(0, 0), 0).pipe(
       Effect.map((scores) => scores !== undefined),

@@ -43,7 +43,7 @@ const outputClosed = Effect.callback<never, NoOutput>((resume) => {
   process.stderr.on("error", () => {})
 })
 
-/** Pauses standard input, which would otherwise keep the process alive after something read from it. */
+/** Pauses standard input. Otherwise it would keep the process alive once the program has read from it. */
 const releaseInput = Effect.sync(() => process.stdin.pause())
 
 program.pipe(

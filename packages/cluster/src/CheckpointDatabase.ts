@@ -45,7 +45,10 @@ const unavailable =
         detail: error._tag === "RunError" ? error.message : `${run}: ${FileFailure.describe(copies, error)}`
       }))
 
-/** Independent of the order of a file's keys, which jsonb does not keep. */
+/**
+ * The folder of a copy, named by a checksum. The checksum does not depend on the order of a file's keys, which jsonb
+ * does not keep.
+ */
 const folderOf = ({ copies, join }: Place, files: ReadonlyArray<File>) =>
   join(copies, sumOf(JSON.stringify(files.map(({ name, sum }) => [name, sum]))))
 

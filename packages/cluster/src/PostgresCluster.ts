@@ -101,7 +101,10 @@ const addressOf = ({ database }: Options) => {
   return Effect.fail(new JoinError({ database: "the cluster's database", reason: new InvalidAddress({ detail }) }))
 }
 
-/** The cause of the error's reason holds the database driver's own message. */
+/**
+ * The error for a database that cannot be reached. The cause of the SQL error's reason holds the database driver's own
+ * message.
+ */
 const unreachable = (database: string, { reason }: SqlError) => {
   const { cause } = reason
   const detail = cause instanceof Error && cause.message !== "" ? cause.message : reason.message
@@ -148,7 +151,10 @@ export const database = (options: Options): Layer.Layer<SqlClient.SqlClient, Joi
 /** The longest silence of a request, in milliseconds. Its answer is then read from the database, where another runner may have put it. */
 const longestSilence = 10_000
 
-/** Without limits, a request to a runner that is paused or whose machine is cut off would wait forever. */
+/**
+ * An HTTP dispatcher with time limits. Without them, a request to a runner that is paused or whose machine is cut off
+ * would wait forever.
+ */
 const impatient = Layer.effect(
   NodeHttpClient.Dispatcher,
   Effect.map(
@@ -166,7 +172,10 @@ const clientProtocol = ({ secret }: Options) =>
     Layer.provide(Layer.provide(NodeHttpClient.layerUndiciNoDispatcher, impatient))
   )
 
-/** The storage of effect/cluster dies if the connection ends while the process joins, as when the database restarts. */
+/**
+ * Converts an SQL error with which a layer died to a `JoinError`. The storage of effect/cluster dies if the connection
+ * ends while the process joins, as when the database restarts.
+ */
 const orUnreachable = (options: Options) => <A, E, R>(layer: Layer.Layer<A, E, R>) =>
   Layer.catchCause(layer, (cause) => {
     const error = Cause.squash(cause)

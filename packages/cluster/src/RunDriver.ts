@@ -105,8 +105,9 @@ export interface Options {
 }
 
 /**
- * Drives a run on the cluster and waits until it ends. If the run is already being driven with the same program, waits for it instead of
- * starting again; if with another program, waits for its end and then drives the run. Interruption stops the run after it has saved its progress. If the calling process dies, the run continues. Fails with
+ * Drives a run on the cluster and waits until it ends. If the run is already being driven with the same program, waits
+ * for it instead of starting again; if with another program, waits for its end and then drives the run. Interruption
+ * stops the run after it has saved its progress. If the calling process dies, the run continues. Fails with
  * `DriveError` if the run fails or another command stops it.
  *
  * @example

@@ -74,7 +74,7 @@ const fromSources = (
     )
   }))
 
-/** The engine without memory and threads of its own: the caller provides the `Host`, which tests observe. */
+/** The engine on a `Host` from its caller, which has the memory and the threads. Tests use it to observe the host. */
 export const layerNoDeps = (
   { checkpoints, models = [] }: Pick<EngineOptions, "checkpoints" | "models"> = {}
 ): Layer.Layer<

@@ -7,7 +7,7 @@ export interface Defaults {
   readonly model: string
   readonly iterations: number
   readonly learningRate: number
-  /** The learning rate over the run. Default: `"constant"`. */
+  /** How the learning rate changes over the run. Default: `"constant"`. */
   readonly schedule?: "constant" | "linear" | "cosine"
   readonly maxTokens: number
   readonly evalEvery: number

@@ -15,7 +15,10 @@ export type Open = Effect.Effect<
 const rendererWithoutThinking = (name: string) =>
   ModelRegistry.find(name)?.renderers.find((renderer) => renderer.endsWith("_disable_thinking"))
 
-/** The model with the renderer that leaves out its thinking, if it has one. A renderer that was chosen for the model stays. */
+/**
+ * The model with its renderer that leaves out thinking, if there is one. A renderer other than the model's default one
+ * is kept, because it was chosen for the model.
+ */
 export const withoutThinking = (
   model: ChatModel.ChatModel
 ): Effect.Effect<ChatModel.ChatModel, Renderer.RendererError> => {
@@ -27,8 +30,8 @@ export const withoutThinking = (
 }
 
 /**
- * The base model that a recipe's setting names, without thinking. Fails with `InvalidOption` if no model can sample, such as in
- * `effect-rl play`.
+ * The base model `name`, without thinking, which the setting `field` names. Fails with `InvalidOption` if the program
+ * has no backend or no tokenizers, as in `effect-rl play`.
  */
 export const make = Effect.fnUntraced(function*(
   field: string,

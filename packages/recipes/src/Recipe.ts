@@ -67,8 +67,8 @@ export interface Task<out E = never, out R = never> {
   /** The answer to the problem in a prompt. Scripted policies use it. */
   readonly answerTo: (prompt: string) => Option.Option<string>
   /**
-   * The reward that every answer of `answerTo` reaches. Default: 1, because the answers are right. Set it if they need not win, for example
-   * to 0 in a game that good play always draws.
+   * The reward that every answer of `answerTo` reaches. Default: 1, because the answers are right. Set it if right
+   * answers can earn less, for example to 0 in a game that ends in a draw when both sides play well.
    */
   readonly referenceReward?: number
   /** An answer that does nothing, in the format that the task asks for. Default: the empty text. */
@@ -150,7 +150,10 @@ export interface ShortRun {
 
 /** The short run of a recipe whose default model is not in the embedded engine. */
 export interface OnEngine extends ShortRun {
-  /** The run on machines that have SmolLM2. Its settings override the others. Absent if SmolLM2 would learn less. */
+  /**
+   * The run on machines that have SmolLM2. Its settings override those of the run without SmolLM2. Absent if SmolLM2
+   * would learn less.
+   */
   readonly withSmolLm2?: ShortRun
 }
 
@@ -295,8 +298,8 @@ const taskWith = <E, R, S>(
 })
 
 /**
- * Provides a recipe with services that commands do not have, such as a database or a simulator. The layer is built once per task and
- * released when the scope of `build` closes; for a command, this is when the command ends.
+ * Provides a recipe with services that commands do not provide, such as a database or a simulator. The layer is built
+ * once per task and released when the scope of `build` closes; for a command, this is when the command ends.
  *
  * @example
  * const gsm8k = Recipe.provide(Recipes.gsm8k, Hub.Hub.layer)

@@ -8,7 +8,7 @@ import type { Refusal } from "./Refusal.ts"
 
 export interface Incoming extends Notes.Policy {
   readonly answerer: Answerer
-  /** What the caller's session keeps; absent if nothing is kept. */
+  /** The conversation state that the caller's session keeps; absent if it keeps none. */
   readonly kept?: Kept
   /** Reads the body once, within the server's size limit. */
   readonly body: Effect.Effect<string, Refusal, HttpServerRequest.HttpServerRequest>

@@ -87,7 +87,7 @@ export interface Conversation {
   readonly chatModel: ChatModel.ChatModel
   /** The messages, including those that describe the tools. */
   readonly messages: ReadonlyArray<Message.Message>
-  /** The tools that the first of them describe; absent if there are none. */
+  /** The tools that the first messages describe; absent if there are none. */
   readonly offered?: ToolSpec.Offered
   /** The beginning of the reply; empty for a new reply. */
   readonly prefill: string

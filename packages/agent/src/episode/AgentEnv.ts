@@ -80,7 +80,7 @@ interface Playing<E, R> {
 /** The next event: a prompt, or the end of the episode. */
 type Next = Env.Prompt | Env.Done
 
-/** Parses once: the episode and its client read the same tokens. */
+/** Makes a parser that parses only once, so the episode and its client read the same message. */
 const parsedOnce = (parse: Prompted["parse"]): Prompted["parse"] => {
   let known: readonly [Int32Array, Renderer.Parsed] | undefined
   return (tokens) =>
@@ -224,7 +224,9 @@ const callsOf = ({ tools }: Asked, { toolCalls = [], unparsedToolCalls = [] }: M
     ? {}
     : { tool_calls: EnvMetric.sum(toolCalls.length), unread_calls: EnvMetric.sum(unparsedToolCalls.length) }
 
-/** The logs of a turn: notes on its request, and answers from untrained weights. */
+/**
+ * The logs of a turn: sampling options that the run overrode, notes on the request, and answers from untrained weights.
+ */
 const logsOf = (
   overridden: ReadonlyArray<string>,
   notes: ReadonlyArray<Notes.Note>,

@@ -1,6 +1,7 @@
 /**
- * Logs of requests to OpenAI's and Anthropic's APIs with their answers, as a proxy or a client's `fetch` writes them: one
- * `{"request": …, "response": …}` per line. Both are bodies, as objects or as text. A streamed response is the text of its events.
+ * Logs of API requests to OpenAI and Anthropic with their answers, as a proxy or a client's `fetch` writes them: one
+ * `{"request": …, "response": …}` per line. Request and response are bodies, as JSON objects or as text. A streamed
+ * response is the text of its server-sent events.
  */
 import { OpenAi } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
@@ -17,7 +18,7 @@ import { nullable } from "../wire/Json.ts"
 import * as Streamed from "./Streamed.ts"
 import * as Trace from "./Trace.ts"
 
-/** A message of chat completions. Calls in the form before tools are refused, because they would be lost. */
+/** A message of chat completions. The older `function_call` field is refused, because its calls would be lost. */
 const ChatMessage = Schema.Struct({ ...OpenAi.ChatMessage.fields, function_call: nullable(Schema.Null) })
 
 const Chat = Schema.Struct({
@@ -75,7 +76,7 @@ const messages = Effect.fnUntraced(function*(exchange: Exchange) {
   return { traces: [{ ...trace, isCut: Trace.isCut(stop_reason) }] }
 })
 
-/** Requests may refer to earlier responses of the same log. */
+/** Reads an exchange with the Responses API. A request may refer to earlier responses in the same log. */
 const responses = (kept: Kept.Kept) =>
   Effect.fnUntraced(function*(exchange: Exchange) {
     const { request, response } = yield* decodeResponse(exchange)
@@ -124,7 +125,7 @@ const responseOf = (given: typeof Given.Type) => {
   return given.trimStart().startsWith("{") ? decodeBody(given) : streamed(given)
 }
 
-/** Reads a line in the dialect of its response. */
+/** Reads a line in the API dialect of its response. A failed request has no conversation. */
 const read = (kept: Kept.Kept) =>
   Effect.fnUntraced(function*(line: string) {
     const given = yield* decodeLine(line)

@@ -1,6 +1,7 @@
 /**
- * Session files of Claude Code (`~/.claude/projects/…/*.jsonl`). They have neither instructions nor tools' descriptions. A response takes a
- * row for each of its blocks; a result refers to its call, whatever entry it follows.
+ * Session files of Claude Code (`~/.claude/projects/…/*.jsonl`). They contain neither the model's instructions nor the
+ * tools' descriptions. Each block of a response has its own row. A tool result is found by the id of its call, wherever
+ * its row stands.
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -39,7 +40,10 @@ const decode = Schema.decodeEffect(Schema.fromJsonString(Row))
 const blocksOf = (content: typeof Content.Type): ReadonlyArray<Anthropic.Block> =>
   typeof content === "string" ? [{ type: "text", text: content }] : content
 
-/** What the user or the model says at an entry. Results are found by their calls; other entries only link others. */
+/**
+ * An entry with the message of the user or the model. `row` is undefined for tool results, which are found by their
+ * calls, for failed responses, and for entries that only link others.
+ */
 interface Said extends Entries.Entry {
   readonly row: typeof User.Type | typeof Assistant.Type | undefined
 }
@@ -55,7 +59,7 @@ const saidOf = (row: Row): ReadonlyArray<Said> =>
     ? []
     : [{ id: row.uuid, parent: row.parentUuid ?? null, row: isSaid(row) ? row : undefined }]
 
-/** A session: the blocks of its responses, and the results of its calls. */
+/** A session: the rows of each response, by response id, and the tool results, by call id. */
 interface Session {
   readonly responses: Readonly<Record<string, ReadonlyArray<typeof Assistant.Type>>>
   readonly results: ReadonlyMap<string, Anthropic.ToolResult>

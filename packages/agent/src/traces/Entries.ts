@@ -1,11 +1,17 @@
-/** The entries of a session file, each of which names the entry that it follows. A session in which the user returned to an earlier entry has several ends. */
+/**
+ * Entries of a session file, each of which names the entry before it. A session in which the user returned to an
+ * earlier entry has several ends.
+ */
 
 export interface Entry {
   readonly id: string
   readonly parent: string | null
 }
 
-/** The kept entries, each of which follows the nearest kept one. Files have parents first. */
+/**
+ * The entries for which `isKept` is true, each linked to the nearest kept entry before it. In a file, an entry comes
+ * before those that follow it.
+ */
 export const only = <A extends Entry>(
   entries: ReadonlyArray<A>,
   isKept: (entry: A) => boolean
@@ -17,8 +23,8 @@ export const only = <A extends Entry>(
 }
 
 /**
- * For each end of a session, the entries up to it in order. Without those whose beginning is not in the file, because it is unknown what the
- * model was shown.
+ * For each end of a session, the entries from the beginning to that end. Paths whose beginning is missing from the file
+ * are left out, because it is unknown what the model was shown.
  */
 export const paths = <A extends Entry>(entries: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
   const byId = new Map(entries.map((entry) => [entry.id, entry]))

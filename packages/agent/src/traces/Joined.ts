@@ -1,6 +1,7 @@
 /**
- * Joins the requests of a session to whole conversations. Each request repeats the conversation so far, so the traces of a session are
- * beginnings of one another. They are compared by what their messages say, because clients send messages back in another form.
+ * Joins the requests of a session into whole conversations. Each request repeats the conversation so far, so the
+ * earlier traces of a session are beginnings of the later ones. Traces are compared by what their messages say, because
+ * clients send messages back in another form.
  */
 import type { Message } from "@effect-rl/core"
 import * as Arr from "effect/Array"
@@ -17,21 +18,27 @@ export interface Preference {
 }
 
 export interface Joined {
-  /** The conversations that no other trace continues, in the order of their ends, then those that only an incomplete answer continues. */
+  /**
+   * The conversations that no other trace continues, in the order of the traces, then the conversations that only an
+   * incomplete answer continues.
+   */
   readonly conversations: ReadonlyArray<Trace>
-  /** The number of traces that another one repeats or continues. */
+  /** The number of traces that another trace repeats or continues. */
   readonly repeated: number
-  /** The number of traces whose answer is incomplete, and that no other one continues. */
+  /** The number of traces with an incomplete answer that no other trace continues. */
   readonly cut: number
-  /** Answers that were requested again or edited, each with the answer from which the conversation continued. */
+  /**
+   * Preferences between an answer after which the conversation continued and another answer, which was requested again
+   * or edited.
+   */
   readonly preferences: ReadonlyArray<Preference>
 }
 
-/** A trace with a key for each beginning of its conversation. */
+/** A trace, with a key for each beginning of its conversation. */
 interface Keyed {
   readonly trace: Trace
   readonly spoken: ReadonlyArray<Spoken.Spoken>
-  /** `keys[i]` is equal for conversations that say the same up to their part `i`. */
+  /** `keys[i]` is equal for conversations that say the same in their parts 0 to `i`. */
   readonly keys: ReadonlyArray<string>
 }
 
@@ -49,7 +56,10 @@ const whole = ({ keys }: Keyed) => keys.at(-1) ?? ""
 const part = ({ spoken, trace: { messages } }: Keyed, index: number) =>
   messages.slice(index > 0 ? spoken[index - 1]?.end : 0, spoken[index]?.end)
 
-/** The answer with the call ids of the same answer as it was sent back, which later tool results refer to. */
+/**
+ * The answer with the call ids that the client used when it sent the answer back, because later tool results refer to
+ * them.
+ */
 const renamed = (answer: ReadonlyArray<Message.Message>, sent: ReadonlyArray<Message.Message>) => {
   const ids = sent.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id }) => id))
   let call = 0
@@ -64,7 +74,7 @@ const renamed = (answer: ReadonlyArray<Message.Message>, sent: ReadonlyArray<Mes
   )
 }
 
-/** The conversation with each answer as it was recorded when the model gave it. */
+/** The conversation with each answer in the form in which the model gave it, if that form was recorded. */
 const restored = (one: Keyed, answers: ReadonlyMap<string, ReadonlyArray<Message.Message>>): Trace => ({
   tools: one.trace.tools,
   messages: one.keys.flatMap((key, index) => {
@@ -74,7 +84,7 @@ const restored = (one: Keyed, answers: ReadonlyMap<string, ReadonlyArray<Message
   })
 })
 
-/** An answer, with the place of its trace and of its part in it. */
+/** An answer: part `index` of the conversation in trace `of`. */
 interface Answer {
   readonly of: Keyed
   readonly index: number
@@ -83,7 +93,7 @@ interface Answer {
 const answerKey = ({ index, of }: Answer) => of.keys[index] ?? ""
 const promptKey = ({ index, of }: Answer) => of.keys[index - 1] ?? ""
 
-/** The answers after which a conversation continued, in the first trace that has them. */
+/** The answers after which a conversation continued, by key, each in the first trace that contains it. */
 const continued = (all: ReadonlyArray<Keyed>) => {
   const found = new Map<string, Answer>()
   for (const of of all) {
@@ -96,8 +106,8 @@ const continued = (all: ReadonlyArray<Keyed>) => {
 }
 
 /**
- * The answers to the same messages as an answer from which a conversation continued. If several conversations continued from such answers,
- * none was preferred.
+ * Pairs of answers to the same messages: a conversation continued after the chosen answer, but not after the rejected
+ * one. If conversations continued after several answers to the same messages, none of these answers is preferred.
  */
 const preferences = (
   given: ReadonlyMap<string, Keyed>,
@@ -119,7 +129,7 @@ const preferences = (
   })
 }
 
-/** A trace up to the answer before its incomplete one. */
+/** The trace without its incomplete last answer, up to the answer before it. Empty if there is no earlier answer. */
 const shortened = (one: Keyed): ReadonlyArray<Keyed> => {
   const index = one.spoken.slice(0, -1).findLastIndex(({ role }) => role === "assistant")
   if (index < 1) return []
@@ -131,7 +141,7 @@ const shortened = (one: Keyed): ReadonlyArray<Keyed> => {
   }]
 }
 
-/** The conversations before incomplete answers, once each, without those that a complete one has. */
+/** The conversations before incomplete answers, each once, without those that a complete trace contains. */
 const begunBy = (
   cut: ReadonlyArray<Keyed>,
   complete: ReadonlyArray<Keyed>,

@@ -1,6 +1,7 @@
 /**
- * Spans of OpenTelemetry as OTLP's JSON, one export per line, as a collector's file exporter writes them. Calls of a model are read from the
- * attributes of the conventions for generative AI (`gen_ai.*`), or from those of the AI SDK's own telemetry (`ai.*`).
+ * OpenTelemetry spans as OTLP JSON, one export per line, as a collector's file exporter writes them. Model calls are
+ * read from the attributes of the semantic conventions for generative AI (`gen_ai.*`), or from those of the AI SDK's
+ * own telemetry (`ai.*`).
  */
 import { Message } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
@@ -27,7 +28,7 @@ const Line = Schema.Struct({
 
 const decodeLine = Schema.decodeEffect(Schema.fromJsonString(Line))
 
-/** The attributes of a span that are texts or lists of texts. */
+/** The attributes of a span whose values are texts or lists of texts. */
 type Attributes = ReadonlyMap<string, string | ReadonlyArray<string>>
 
 const attributesOf = (
@@ -46,7 +47,7 @@ const textOf = (attributes: Attributes, name: string) => {
   return typeof value === "string" ? value : undefined
 }
 
-/** Arguments and results of calls, which are a text or any JSON value. */
+/** The arguments or the result of a call as text. A value that is not a text is written as JSON. */
 const written = (value: Schema.Json | undefined) => typeof value === "string" ? value : JSON.stringify(value ?? null)
 
 const Text = Schema.Struct({ type: Schema.Literals(["text", "reasoning"]), content: Schema.String })
@@ -91,7 +92,7 @@ const withId = (id: string | null | undefined) => id === null || id === undefine
 const textPart = (type: "text" | "reasoning", text: string): Message.TextPart | Message.ThinkingPart =>
   type === "text" ? { type, text } : { type: "thinking", thinking: text }
 
-/** Content without reasoning is one text, as clients send it. */
+/** The content of a message. Without reasoning, it is a single text, as clients send it. */
 const contentOf = (parts: ReadonlyArray<Message.TextPart | Message.ThinkingPart>): Message.Message["content"] =>
   parts.some(({ type }) => type === "thinking") ? parts : Message.text({ content: parts })
 
@@ -120,7 +121,7 @@ const decodeGenAi = Schema.decodeEffect(Schema.Struct({
   "gen_ai.tool.definitions": Schema.fromJsonString(Schema.Array(Tool))
 }))
 
-/** A call of a model by the conventions for generative AI. Each of its answers ends a conversation. */
+/** The conversations of a model call that follows the semantic conventions for generative AI, one for each answer. */
 const genAi = Effect.fnUntraced(function*(attributes: Attributes, input: string, output: string) {
   const decoded = yield* decodeGenAi({
     "gen_ai.input.messages": input,
@@ -142,7 +143,7 @@ const genAi = Effect.fnUntraced(function*(attributes: Attributes, input: string,
 
 const Output = Schema.Struct({ type: Schema.String, value: Schema.optionalKey(Schema.Json) })
 
-/** Parts of messages in the AI SDK, whose calls had `args`, and whose results were in `result`, before version 5. */
+/** Parts of messages in the AI SDK. Before version 5, a call had `args` and a tool result had `result`. */
 const AiPart = Schema.Union([
   Schema.Struct({ type: Schema.Literals(["text", "reasoning"]), text: Schema.String }),
   Schema.Struct({
@@ -202,7 +203,7 @@ const decodeAi = Schema.decodeEffect(Schema.Struct({
   "ai.response.toolCalls": Schema.fromJsonString(Schema.Array(AiCall))
 }))
 
-/** A call of a model by the AI SDK's own telemetry. */
+/** The conversation of a model call in the AI SDK's own telemetry. */
 const aiSdk = Effect.fnUntraced(function*(attributes: Attributes, prompt: string) {
   const tools = attributes.get("ai.prompt.tools") ?? []
   const decoded = yield* decodeAi({
@@ -228,7 +229,7 @@ const aiSdk = Effect.fnUntraced(function*(attributes: Attributes, prompt: string
   return [trace]
 })
 
-/** Spans around calls of a model repeat its messages, and answers of several calls together. */
+/** Whether the span encloses model calls. Such a span repeats the messages of its calls and joins their answers. */
 const isAround = (attributes: Attributes) =>
   ["invoke_agent", "invoke_workflow", "create_agent"].includes(textOf(attributes, "gen_ai.operation.name") ?? "")
 

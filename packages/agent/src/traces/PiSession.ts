@@ -1,6 +1,7 @@
 /**
- * Session files of Pi (`~/.pi/agent/sessions/…/*.jsonl`). They have neither instructions nor tools' descriptions. A conversation ends where
- * the file no longer says what the model was shown: at a compaction, at the summary of a branch, or at a command of the user's.
+ * Session files of Pi (`~/.pi/agent/sessions/…/*.jsonl`). They contain neither the model's instructions nor the tools'
+ * descriptions. A conversation ends where the file no longer shows what the model was sent, such as at a compaction, a
+ * branch summary or a command that the user ran.
  */
 import type { Message } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
@@ -85,10 +86,13 @@ const assistantOf = ({ content }: typeof Assistant.Type): Message.Message => {
   }
 }
 
-/** Rows after which it is unknown what the model was shown. */
+/** Types of rows after which it is unknown what the model was sent. */
 const endings = new Set(["compaction", "branch_summary", "custom_message", "context_transform", "ephemeral"])
 
-/** An answer that was interrupted or failed. Pi shows neither it nor the results of its calls to the model, and continues. */
+/**
+ * Whether an answer was interrupted or failed. Pi continues without such an answer: it sends neither the answer nor the
+ * results of its calls to the model.
+ */
 const isBroken = ({ stopReason }: typeof Assistant.Type) => stopReason === "error" || stopReason === "aborted"
 
 const traceOf = (path: ReadonlyArray<Row>): ReadonlyArray<Trace.Trace> => {
@@ -117,7 +121,7 @@ const traceOf = (path: ReadonlyArray<Row>): ReadonlyArray<Trace.Trace> => {
   return end < 2 ? [] : [{ messages: messages.slice(0, end), tools: [], isCut }]
 }
 
-/** Rows of the first version have no ids; each follows the one before. */
+/** The rows as entries. In the first version of the format rows have no ids, and each follows the row before it. */
 const entriesOf = (rows: ReadonlyArray<Row>) =>
   rows.map((row, index) => ({
     row,

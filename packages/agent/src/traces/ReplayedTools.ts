@@ -1,11 +1,11 @@
-/** Tools that answer as they did in recorded conversations, so that a task can be trained on without the tools themselves. */
+/** Tools that answer as they did in recorded conversations, so a model can be trained without the real tools. */
 import { FunctionTool, Message } from "@effect-rl/core"
 import type { OpenAi, ToolSpec } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Spoken from "../episode/Spoken.ts"
 
-/** A call that was not recorded, or not so often. */
+/** A call was not recorded, or was made more often than it was recorded although its recorded answers differ. */
 export class UnrecordedCall extends Schema.TaggedError<UnrecordedCall>()("UnrecordedCall", {
   tool: Schema.String,
   arguments: Schema.String,
@@ -18,7 +18,10 @@ export class UnrecordedCall extends Schema.TaggedError<UnrecordedCall>()("Unreco
   }
 }
 
-/** What happens at an unrecorded call: the attempt fails with an `UnrecordedCall`, or the policy gets an error, as from a failed tool. */
+/**
+ * How an unrecorded call is answered. `fail`: the attempt fails with an `UnrecordedCall`. `tell`: the policy gets an
+ * error, as from a failed tool.
+ */
 export type Unrecorded = "fail" | "tell"
 
 const keyOf = ({ arguments: text, name }: Message.ToolCall["function"]) =>
@@ -46,7 +49,9 @@ const answersOf = (conversations: ReadonlyArray<OpenAi.Conversation>): Answers =
   return answers
 }
 
-/** The tools that were shown or called. Of one that was only called, nothing but its name is known. */
+/**
+ * The tools that were offered to the model or called. Only the name is known of a tool that was called but not offered.
+ */
 const specsOf = (conversations: ReadonlyArray<OpenAi.Conversation>): ReadonlyArray<ToolSpec.ToolSpec> => {
   const specs = new Map<string, ToolSpec.ToolSpec>()
   const add = (spec: ToolSpec.ToolSpec) => specs.set(spec.name, specs.get(spec.name) ?? spec)
@@ -59,7 +64,10 @@ const specsOf = (conversations: ReadonlyArray<OpenAi.Conversation>): ReadonlyArr
 const text = (content: Message.Message["content"]) =>
   JSON.stringify(typeof content === "string" ? content : Message.text({ content }))
 
-/** Answers calls of one episode. A call is answered again as long as its answers do not differ, or else as often as it was recorded. */
+/**
+ * Answers the calls of one episode. Equal calls get the recorded answers in order. After the last answer, a further
+ * call is answered only if all recorded answers are equal.
+ */
 const answering = (answers: Answers) => {
   const asked = new Map<string, number>()
   return (name: string, argumentText: string) => {
@@ -75,8 +83,8 @@ const answering = (answers: Answers) => {
 }
 
 /**
- * The tools of recorded conversations for one episode. A recorded call answers as recorded, whatever the order and spacing of its arguments:
- * its first time as the first, and so on. The answers do not depend on other calls in between.
+ * An effect that makes the tools of recorded conversations for one episode. A call gets the recorded answers to the
+ * same call in order, whatever the order and spacing of its arguments, and whatever other calls come in between.
  */
 export const make = (conversations: ReadonlyArray<OpenAi.Conversation>, unrecorded: Unrecorded = "fail") => {
   const [answers, specs] = [answersOf(conversations), specsOf(conversations)]
@@ -94,8 +102,8 @@ export const make = (conversations: ReadonlyArray<OpenAi.Conversation>, unrecord
 }
 
 /**
- * A recorded conversation as a task for `ToolEnv.make`: the messages before its first answer, its last answer as the reference, and tools that
- * answer as recorded.
+ * A recorded conversation as a task for `ToolEnv.make`: the messages before its first answer, the text of its last
+ * answer as the reference, and tools that answer as recorded.
  *
  * @example
  * Effect.gen(function*() {

@@ -18,12 +18,15 @@ export type Counts = Map<string, number>
 /** The text that replaces a secret. */
 export const mark = "[redacted]"
 
-/** A run of a value's characters. It is matched as a whole, so each text is scanned once. */
+/**
+ * The characters of a possible secret value, at least 16. A run of them is matched as a whole, so each text is scanned
+ * once.
+ */
 const run = String.raw`[\w+/=~-]{16,}`
 
 /**
- * Whether a run of characters is a value: it has letters and at least three digits, which names and paths in programs rarely have, and is
- * not called, indexed or followed by a member name.
+ * Whether a run of characters is a secret value: it has letters and at least three digits, which names and paths in
+ * programs rarely have, and is not called, indexed or followed by a member name.
  */
 const isValue = (found: string, after: string) =>
   (found.match(/\d/g) ?? []).length >= 3 && /[a-z]/i.test(found) && !/^(?:[([{<$]|\.\w)/.test(after)
@@ -34,7 +37,7 @@ const placeholder = String.raw`(?:pass(?:word|wd)?|secret|hidden|\*+)@`
 /** The endings of the names of secrets. */
 const names = "key|token|secret|password|passwd|credential|authorization"
 
-/** The kinds of secrets, by patterns without capturing groups. The first matching pattern counts. */
+/** The kinds of secrets with their patterns, which have no capturing groups. The first matching pattern counts. */
 const kinds: ReadonlyArray<
   readonly [kind: string, pattern: RegExp, isSecret?: (found: string, after: string) => boolean]
 > = [
@@ -73,7 +76,7 @@ const kinds: ReadonlyArray<
   ]
 ]
 
-/** Redacts a text. The label that stands before it, such as "password: ", tells some secrets. */
+/** Redacts a text. `label` is the text before it, such as "password: ", which reveals some secrets. */
 type Redact = (given: string, label?: string) => string
 
 const redactor = (counts: Counts): Redact => (given, label = "") =>
@@ -88,7 +91,7 @@ const redactor = (counts: Counts): Redact => (given, label = "") =>
     label + given
   ).slice(label.length)
 
-/** Redacts a text, and adds what it replaces to the counts. */
+/** Redacts a text, and adds the replaced secrets to the counts. */
 export const text = (counts: Counts) => (given: string): string => redactor(counts)(given)
 
 const json = (redact: Redact, given: Schema.Json): Schema.Json => {
@@ -113,7 +116,7 @@ const isList = (given: Schema.JsonObject | ReadonlyArray<Schema.Json>): given is
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
 
-/** Redacts the strings of JSON text, so that it stays JSON; without a secret, the text stays as it is. */
+/** Redacts the strings in JSON text, which remains JSON. Text without secrets is returned unchanged. */
 const jsonText = (redact: Redact, given: string): string =>
   Option.match(decodeJson(given), {
     onNone: () => redact(given),

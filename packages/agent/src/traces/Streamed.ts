@@ -1,4 +1,4 @@
-/** Puts streamed answers together from logged server-sent events, in the form of answers that were not streamed. */
+/** Assembles streamed answers from logged server-sent events, in the form of answers that were not streamed. */
 import type { OpenAi } from "@effect-rl/core/renderers"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,10 @@ const parse = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Record(Sch
 
 type Events = ReadonlyArray<Readonly<Record<string, Schema.Json>>>
 
-/** The data of an event stream in order, without comments, names and the last mark. */
+/**
+ * The JSON objects in the `data` lines of an event stream, in order. Comments, event names and the final `[DONE]` are
+ * skipped.
+ */
 export const events = (text: string): Effect.Effect<Events, Schema.SchemaError> =>
   Effect.forEach(
     text.split(/\r?\n/).flatMap((line) => /^data: ?(\{.*)$/.exec(line)?.[1] ?? []),
@@ -92,7 +95,7 @@ const decodeDeltas = Schema.decodeUnknownEffect(Schema.Array(BlockDelta))
 const decodeEnds = Schema.decodeUnknownEffect(Schema.Array(MessageDelta))
 const decodeInput = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json)))
 
-/** A block of an answer. Of an incomplete answer, a call whose input broke off is left out. */
+/** A content block of an answer. If the answer is incomplete, a call whose input breaks off is left out. */
 const blockOf = Effect.fnUntraced(function*(
   { content_block: block, index }: typeof BlockStart.Type,
   all: ReadonlyArray<typeof BlockDelta.Type>,

@@ -1,4 +1,4 @@
-/** Conversations that a source has recorded, and the formats of sources. */
+/** Recorded conversations, and the formats of the files that contain them. */
 import type { OpenAi } from "@effect-rl/core/renderers"
 import { Jsonl, type RowError } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
@@ -6,16 +6,19 @@ import type * as FileSystem from "effect/FileSystem"
 import type * as Stream from "effect/Stream"
 import * as Secrets from "./Secrets.ts"
 
-/** A recorded conversation, which ends with an answer of the model, and the tools that the model was shown. */
+/** A recorded conversation, which ends with an answer of the model, and the tools that were offered to the model. */
 export interface Trace extends OpenAi.Conversation {
-  /** Whether the answer is incomplete, because of a limit or a filter. It is not imitated, but a conversation may continue after it. */
+  /**
+   * Whether the answer is incomplete, because of a token limit or a content filter. Such an answer is not trained on,
+   * but a conversation may continue after it.
+   */
   readonly isCut?: boolean
 }
 
-/** Why a row has no conversation: its request failed, or it is about something else. */
+/** Why a row has no conversation: its request failed, or the row records something else. */
 export type Without = "failed" | "other"
 
-/** The conversations of a row; if there are none, the reason. */
+/** The conversations in a row or, if it has none, the reason. */
 export interface Row {
   readonly traces: ReadonlyArray<Trace>
   readonly without?: Without
@@ -24,11 +27,11 @@ export interface Row {
 /** A row without a conversation. */
 export const without = (reason: Without): Row => ({ traces: [], without: reason })
 
-/** The rows of a file that is one session. Its conversations belong to all rows together, and are counted with the first. */
+/** The rows of a file that contains one session. All conversations of the session are listed with its first row. */
 export const session = (rows: number, traces: ReadonlyArray<Trace>): ReadonlyArray<Row> =>
   Array.from({ length: rows }, (_, index) => ({ traces: index === 0 ? traces : [] }))
 
-/** Reads the lines of a source. Its errors may quote a line, so they are redacted as well. */
+/** Reads the lines of a file. Secrets are also redacted in errors, because these may quote a line. */
 export const lines = <A>(
   file: string,
   read: (line: string) => Effect.Effect<A, { readonly message: string }>,
@@ -44,7 +47,7 @@ export const lines = <A>(
 export interface Format {
   /** A description of the files, for error messages. */
   readonly name: string
-  /** Whether a file has the format, by its first row. */
+  /** Whether a file has this format, judged by its first JSON object. */
   readonly is: (first: Readonly<Record<string, unknown>>) => boolean
   readonly read: (
     file: string,
@@ -61,5 +64,8 @@ const cut = new Set<unknown>([
   "incomplete"
 ])
 
-/** Whether the reason why an answer ended, as any of the sources writes it, is a limit or a filter. */
+/**
+ * Whether an answer ended at a limit or because of a filter. `reason` is the finish reason in the words of any
+ * supported API or client.
+ */
 export const isCut = (reason: string | null | undefined): boolean => cut.has(reason)

@@ -22,7 +22,7 @@ import * as PiSession from "./PiSession.ts"
 import * as Secrets from "./Secrets.ts"
 import * as Trace from "./Trace.ts"
 
-/** The formats of sources, by which a file is recognised. */
+/** The supported formats. A file has the first format that recognizes it. */
 const formats: ReadonlyArray<Trace.Format> = [ChatLog.format, OtelSpans.format, ClaudeCode.format, PiSession.format]
 
 /** The names of the formats, for help and messages. */
@@ -32,7 +32,7 @@ export const names: ReadonlyArray<string> = formats.map(({ name }) => name)
 export interface Report {
   /** The number of rows that were read. */
   readonly rows: number
-  /** The number of answers that another one repeats or continues. */
+  /** The number of recorded conversations that another recorded conversation repeats or continues. */
   readonly repeated: number
   /** The number of incomplete answers after which no conversation continued. */
   readonly cut: number
@@ -48,7 +48,9 @@ export interface Loaded extends Pick<Joined.Joined, "conversations" | "preferenc
 
 const decodeObject = Schema.decodeEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
-/** The first row of a file that is a JSON object. Broken rows before it are left to the reader of the file's format. */
+/**
+ * The first JSON object among the rows of a file. The reader of the file's format reports the broken rows before it.
+ */
 const firstObject = (file: string) =>
   Trace.lines(file, (line) => Effect.option(decodeObject(line))).pipe(
     Stream.filter(Option.isSome),
@@ -56,7 +58,7 @@ const firstObject = (file: string) =>
     Effect.map(Option.flatten)
   )
 
-/** The rows of a file, whose format is that of its first JSON object. */
+/** The rows of a file, in the format recognized by its first JSON object. */
 const rowsOf = Effect.fnUntraced(function*(file: string, options?: RowError.Options) {
   const found = yield* firstObject(file)
   if (Option.isNone(found)) {
@@ -79,8 +81,9 @@ const counted = <A>(values: ReadonlyArray<A>): ReadonlyMap<A, number> => {
 }
 
 /**
- * Reads files of recorded sessions into memory, recognises their formats, joins the requests of a session to one conversation, and redacts
- * secrets. Fails with a `RowError` for a file of no known format, and for a row that cannot be read unless `broken` is `"skip"`.
+ * Reads files of recorded sessions into memory, recognises their formats, joins the requests of each session into whole
+ * conversations, and redacts secrets. Fails with a `RowError` for a file of no known format, and for a row that cannot
+ * be read unless `broken` is `"skip"`.
  */
 export const load = Effect.fn("Traces.load")(function*(files: ReadonlyArray<string>, options?: RowError.Options) {
   const rows = (yield* Effect.forEach(files, (file) => rowsOf(file, options))).flat()
@@ -110,7 +113,7 @@ const write = (file: string, rows: ReadonlyArray<object>) =>
     Stream.fromIterable(rows).pipe(Stream.map((row) => `${JSON.stringify(row)}\n`), Stream.encodeText)
   )
 
-/** Writes conversations as lines in OpenAI's format, as fine-tuning files have them. `rows` reads them. */
+/** Writes conversations as lines in OpenAI's fine-tuning format, which `rows` reads. */
 export const writeConversations = (file: string, conversations: ReadonlyArray<OpenAi.Conversation>) =>
   write(file, conversations.map(OpenAi.fromConversation))
 

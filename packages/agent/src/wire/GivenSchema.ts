@@ -11,7 +11,10 @@ import * as Schema from "effect/Schema"
 import * as SchemaRepresentation from "effect/SchemaRepresentation"
 import * as SchemaLimits from "./SchemaLimits.ts"
 
-/** Drops patterns, because a regular expression from a client can take unbounded time. */
+/**
+ * Converts a JSON Schema to an Effect schema, and throws if the JSON Schema exceeds the limits. Its patterns are
+ * dropped, because a regular expression from a client can take unbounded time.
+ */
 const imported = (given: JsonSchema.JsonSchema) => {
   const problem = SchemaLimits.problem(given)
   if (problem !== undefined) throw new Error(problem)

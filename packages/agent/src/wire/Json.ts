@@ -93,7 +93,7 @@ const endOfString = (text: string, start: number) => {
   return end
 }
 
-/** Integers with fewer digits are below 2^53. */
+/** The least number of digits of an integer above 2^53. */
 const digitsOfLarge = 16
 
 const large = /(?<=[[:,\s]|^)-?\d{16,}(?=[\s,\]}]|$)/g

@@ -72,7 +72,7 @@ const tryLogprobs = Effect.fnUntraced(function*(client: SamplingClient.SamplingC
   return unknown < 0 ? works(`of ${values.length} prompt tokens`) : fails(`none for prompt token ${unknown + 1}`)
 })
 
-/** Loads the model with the recipe's configuration and renderer. */
+/** Builds the recipe's task for the model, checks its options, and returns the task's model with its renderer. */
 const tryRecipe = Effect.fnUntraced(function*(recipe: NamedRecipe.NamedRecipe, { model }: Subject.Subject) {
   const task = yield* NamedRecipe.task(recipe, model)
   yield* task.check

@@ -28,7 +28,10 @@ export const encode = Schema.encodeEffect(json)
 
 const decode = Schema.decodeUnknownEffect(json)
 
-/** The same for each command that starts the run, whatever its folder, machine and prices. */
+/**
+ * The id of a run. It is the same for each command that starts the run, whatever the command's folder, machine and
+ * prices.
+ */
 export const idOf = ({ program: { backend, code, model, recipe, settings, version } }: SentRun) =>
   createHash("sha256").update(JSON.stringify({ version, recipe, code, model, settings, backend: backend.name })).digest(
     "hex"

@@ -41,7 +41,7 @@ export class UnknownModel extends Schema.TaggedError<UnknownModel>()("UnknownMod
   }
 }
 
-/** A model that only renders conversations, which is all that a person needs. */
+/** A model that can render conversations but not sample: a person writes the answers. */
 const spokenLike = Effect.fnUntraced(function*(name: string) {
   const [rendererName] = ModelRegistry.find(name)?.renderers ?? []
   if (rendererName === undefined) return yield* new UnknownModel({ model: name })

@@ -8,8 +8,8 @@ import * as Stream from "effect/Stream"
 import type { Measurement, RunHistory } from "./RunHistory.ts"
 
 /**
- * How far an evaluation's mean reward may be from its value for the value to share the rewards' axis: slightly more than the usual format
- * reward of ±0.1.
+ * How far an evaluation's mean reward may differ from its share of right answers for the share to be drawn on the
+ * rewards' axis: slightly more than the usual format reward of ±0.1.
  */
 const mostBesidesCorrect = 0.11
 

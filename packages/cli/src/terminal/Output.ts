@@ -23,7 +23,7 @@ export class Output extends Context.Service<Output, {
   readonly lines: (lines: ReadonlyArray<string>) => Effect.Effect<void>
   /** Prints a record for programs, in `json` mode only. */
   readonly record: (record: unknown) => Effect.Effect<void>
-  /** Replaces the text below all printed lines, which may have several lines. Only in `live` mode. */
+  /** Replaces the text of one or more lines that is shown below all printed lines. Does nothing outside `live` mode. */
   readonly live: (text: string) => Effect.Effect<void>
 }>()("@effect-rl/cli/terminal/Output") {
   /** Prints a record of an error, in `json` mode only. */

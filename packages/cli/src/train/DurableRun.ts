@@ -19,7 +19,7 @@ export class NotDurable extends Schema.TaggedError<NotDurable>()("NotDurable", {
   }
 }
 
-/** The database has a run with this name of another program, of which the folder has no copy. */
+/** The database already has a run with this name that belongs to another program, and the folder has no copy of it. */
 export class RunTaken extends Schema.TaggedError<RunTaken>()("RunTaken", {
   run: Schema.String,
   command: Schema.NullOr(Schema.String)

@@ -20,7 +20,10 @@ export interface HostOptions {
 
 const count = (workers: number) => `${workers} compute thread${workers === 1 ? "" : "s"}`
 
-/** WebAssembly throws on allocation if the operating system limits virtual memory. */
+/**
+ * The error for an engine whose kernels or memory cannot be set up. WebAssembly throws on allocation if the operating
+ * system limits virtual memory.
+ */
 const cannotSetUp = (cause: unknown) => {
   const text = cause instanceof Error ? cause.message : String(cause)
   const detail =
@@ -47,7 +50,7 @@ export class Host extends Context.Service<Host, {
     return yield* Host.over(Kernels.instantiate(module, memory), memory, threads, text)
   })
 
-  /** A host on threads that were started with the same memory. */
+  /** Creates a host from a memory and the threads that were started with it. */
   static readonly over = Effect.fnUntraced(
     function*(kernels: Kernels.Kernels, memory: Memory.Memory, threads: Threads.Threads, text: string) {
       const room = Room.make(memory)

@@ -110,7 +110,7 @@ const microBatchLimits = (config: ModelConfig.ModelConfig): MicroBatch.Limits =>
   return { rows, sharedRows: largest(4 * rows, fits), targets: rows * maximumCandidates }
 }
 
-/** Positions for a full step of samples or for one sequence of the full context length, whichever are more. */
+/** Positions for a full step of samples or for one sequence of the full context length, whichever is more. */
 const wantedPositions = (context: number): number =>
   Pages.rounded(Math.max(context, maximumSequences * positionsPerSequence))
 

@@ -98,7 +98,10 @@ type Tried = ReadonlyArray<Result.Result<OpenedModel, RefusedModel>>
 
 const opened = (all: Tried) => all.filter(Result.isSuccess).map(({ success }) => success)
 
-/** Sets each model's share of the memory. Presets get no fixed share: they are small enough for what the other models leave. */
+/**
+ * Sets each model's share of the memory. Presets get no fixed share: they fit into the memory that the other models
+ * leave.
+ */
 const withShares = (presets: ReadonlyArray<OpenedModel>, others: ReadonlyArray<OpenedModel>) => {
   const shares = MemoryPlan.shares(
     others.map(({ config, storageOf }) => Weights.bytes(config, storageOf)),

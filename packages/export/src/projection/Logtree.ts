@@ -28,7 +28,11 @@ export const section = (level: 2 | 3 | 4, title: string, children: ReadonlyArray
     node("div", "lt-section-body", children)
   ])
 
-/** @see tinker-cookbook `ConversationFormatter` */
+/**
+ * A node that shows a conversation.
+ *
+ * @see tinker-cookbook `ConversationFormatter`
+ */
 export const conversation = (messages: ReadonlyArray<OpenAi.ChatMessage>): Node => ({
   ...node("div", "lt-formatter", []),
   data: { type: "conversation", messages }

@@ -54,7 +54,10 @@ export const group = (record: RunRecord.GroupRolledOut): Span => {
   }
 }
 
-/** Whether an instruction was validated on the group, of which the program records no evaluation. */
+/**
+ * Whether an instruction of a prompt optimization was validated on the group. No record evaluates such groups as a
+ * whole.
+ */
 const isValidation = ({ evaluator, instructionDigest }: RunRecord.GroupRolledOut) =>
   evaluator !== undefined && instructionDigest !== undefined
 

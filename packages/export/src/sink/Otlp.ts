@@ -31,7 +31,10 @@ const spansOf = Effect.fnUntraced(function*(
   return [...inside, ...ended.map((span) => RolloutSpans.around(span, inside))]
 })
 
-/** Spans are sent together when an iteration or an evaluation is done, so a busy run makes few requests. */
+/**
+ * Whether the collected spans are sent after this record: when an iteration, an evaluation or the run is over, so a
+ * busy run makes few requests.
+ */
 const isPause = ({ _tag }: RunRecord.RunRecord) =>
   _tag === "Updated" || _tag === "Evaluated" || _tag === "Finished" || _tag === "Failed"
 

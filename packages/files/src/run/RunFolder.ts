@@ -62,7 +62,10 @@ const bytesIn = Effect.fnUntraced(function*(file: string) {
   return (yield* fs.exists(file)) ? LineFile.sizeOf(yield* fs.stat(file)) : 0
 })
 
-/** The version in `config.json`. None if the file is missing or broken, which is no error since it can be rebuilt from the records. */
+/**
+ * The version in `config.json`. None if the file is missing or broken, which is not an error, since it can be rebuilt
+ * from the records.
+ */
 const formatOf = Effect.fnUntraced(function*({ config }: RunFolder) {
   const fs = yield* FileSystem.FileSystem
   if (!(yield* fs.exists(config))) return Option.none<number>()

@@ -51,7 +51,10 @@ const makeTokenBytes = (definition: TokenizerDefinition, full: Implementation) =
   return ByteLevel.tokenBytes(full.model?.vocab ?? [], (id) => added.has(id))
 }
 
-/** The bytes of single tokens. If decoding strips spaces, the bytes of a text's first token depend on its place, so there are none. */
+/**
+ * The bytes of single tokens. No function if decoding strips spaces, because the bytes of a token then depend on
+ * whether the token comes first.
+ */
 const bytesOfTokens = (table: ByteLevel.TokenBytes | undefined, fallback: ByteFallback.ByteFallback | undefined) => {
   if (table !== undefined) return { bytesOf: (token: number) => ByteLevel.bytesOfToken(table, token) }
   if (fallback?.stripped !== 0) return {}

@@ -39,7 +39,10 @@ const ended = (exitCode: number, { stderr, stdout }: Outcome.Ended, note = ""): 
   stderr: `${Outcome.text(stderr)}${note}`
 })
 
-/** If a limit ended the program, its standard error ends with a line that says so. */
+/**
+ * The outcome of a program as its launcher reports it. If a limit ended the program, its standard error ends with a
+ * line that says so.
+ */
 const endedOf = Outcome.match({
   Exited: (outcome) => ended(outcome.code, outcome),
   Signalled: (outcome) => ended(codeOf(outcome.signal), outcome),

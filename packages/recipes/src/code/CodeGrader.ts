@@ -97,7 +97,7 @@ const open = Effect.fnUntraced(function*(contents: Readonly<Record<string, strin
   })
 })
 
-/** The sandbox ended before the program did, so there is no verdict on the program. */
+/** The error for a program whose sandbox ended first, so there is no verdict on the program. */
 const killed = (provider: string) =>
   new SandboxError.SandboxError({
     provider,

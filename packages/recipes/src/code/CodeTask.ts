@@ -1,7 +1,7 @@
 /** A programming problem, and the tests that decide whether a program solves it. */
 import { SandboxFiles } from "@effect-rl/sandbox"
 
-/** One run of a program. A program that runs one case never sees the texts of another. */
+/** One run of a program. The process that runs a case never sees the texts of other cases. */
 export interface Case {
   /** Standard input. For a function: its arguments as JSON, one per line. */
   readonly input: string

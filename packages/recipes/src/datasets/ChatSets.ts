@@ -35,7 +35,10 @@ export const noRobots = ofMessages({
   licence: "CC-BY-NC-4.0"
 })
 
-/** A dataset without a test split. The cookbook holds out the first 1,024 rows of `DatasetsOrder.shuffled(rows)`. */
+/**
+ * The Tulu 3 SFT mixture, which has no test split. The cookbook holds out the first 1,024 rows of
+ * `DatasetsOrder.shuffled(rows)`.
+ */
 export const tulu3 = ofMessages({
   name: "tulu3",
   repository: "allenai/tulu-3-sft-mixture",
@@ -75,7 +78,7 @@ export interface Comparison {
 
 export interface PreferenceSet<Row> {
   readonly source: Source.Source<Row>
-  /** The comparison in a row; none if the row has no preference or another format. */
+  /** The comparison in a row; none if the row states no preference or has another format. */
   readonly comparison: (row: Row) => Option.Option<Comparison>
 }
 
@@ -126,7 +129,7 @@ const Rated = Schema.Struct({
   overall_preference: Schema.Union([Schema.Int, Schema.BigInt])
 })
 
-/** A negative preference means that the first answer is better; 0 means no preference. */
+/** HelpSteer3. A negative preference means that the first answer is better; 0 means no preference. */
 export const helpSteer3: PreferenceSet<typeof Rated.Type> = {
   source: Source.make({
     name: "helpsteer3",

@@ -9,7 +9,7 @@ import * as CodeTask from "../code/CodeTask.ts"
 import * as PackedTests from "./PackedTests.ts"
 import * as Source from "./Source.ts"
 
-/** A dataset and how a row becomes a task. Rows without a question or without tests give none. */
+/** A dataset, and the conversion of its rows to tasks. `task` is none for a row without a question or without tests. */
 export interface CodeSet<Row> {
   readonly source: Source.Source<Row>
   readonly task: (row: Row, index: number) => Option.Option<CodeTask.CodeTask>

@@ -28,8 +28,8 @@ const runs = (words: ReadonlyArray<string>, length: number) =>
   Array.from({ length: Math.max(0, words.length - length + 1) }, (_, at) => words.slice(at, at + length).join(" "))
 
 /**
- * Whether a text repeats a held-out text, ignoring case and white space: it equals it, shares 13 consecutive words with it, or contains all
- * of its words if they are 5 to 12.
+ * Whether a text repeats a held-out text, ignoring case and white space: it equals the held-out text, shares 13
+ * consecutive words with it, or contains it whole if it has 5 to 12 words.
  *
  * @example
  * const isHeldOut = Decontamination.repeating(["What is the capital of Peru?"])

@@ -11,7 +11,7 @@ export interface Problem {
   readonly answer: string
 }
 
-/** A dataset and how a row becomes a problem. Rows without an answer give none. */
+/** A dataset, and the conversion of its rows to problems. `problem` is none for a row without an answer. */
 export interface MathSet<Row> {
   readonly source: Source.Source<Row>
   readonly problem: (row: Row) => Option.Option<Problem>
@@ -41,7 +41,7 @@ export const gsm8k = set(
 const Solved = Schema.Struct({ problem: Schema.String, solution: Schema.String })
 
 /**
- * All levels and subjects. It includes the MATH-500 problems; remove them with `Decontamination.without`.
+ * MATH, with all levels and subjects. It includes the MATH-500 problems; remove them with `Decontamination.without`.
  *
  * @example
  * const problems = Source.rows(MathSets.math.source, "train", { folder: "data/math" }).pipe(Stream.map(MathSets.math.problem))
@@ -102,7 +102,7 @@ export const polaris = set(
   ({ answer, problem }) => filled(problem, answer)
 )
 
-/** The prompts themselves ask for a last line "Answer: …". */
+/** DAPO-Math-17k. The prompts already ask for a last line "Answer: …". */
 export const dapo = set(
   Source.make({
     name: "dapo",

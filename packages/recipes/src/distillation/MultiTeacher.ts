@@ -122,7 +122,11 @@ const madeUp = (model: ChatModel.ChatModel, settings: Settings) => {
   })
 }
 
-/** @see tinker-cookbook `recipes/distillation/on_policy_multi_teacher.py` */
+/**
+ * On-policy distillation from two teachers: one scores answers to mathematical problems, the other chats.
+ *
+ * @see tinker-cookbook `recipes/distillation/on_policy_multi_teacher.py`
+ */
 export const multiTeacher = Recipe.make({
   name: "multi-teacher",
   description: "Learns from two teachers' log-probabilities of its own answers: one teaches problems, the other chats",
@@ -166,8 +170,8 @@ type Stage = Pipeline.Stage<
 >
 
 /**
- * One teacher imitates worked sums, another learns to write lists, and a student learns from both what it never sees an example or a reward
- * of.
+ * Trains one teacher on worked sums and another to write lists. A student then learns both from the teachers'
+ * log-probabilities, without any example or reward.
  */
 export const distillMulti = Pipeline.make({
   name: "distill-multi",

@@ -115,7 +115,11 @@ const group = (model: ChatModel.ChatModel) => ({ answer, isRight, query }: Teach
     env: () => ProblemEnv.make({ model, question: query, referenceAnswer: answer, checkAnswer: isRight })
   })
 
-/** @see tinker-cookbook `recipes/prompt_distillation` */
+/**
+ * Trains a student, without the prompt, on the answers that a teacher gave with the prompt.
+ *
+ * @see tinker-cookbook `recipes/prompt_distillation`
+ */
 export const promptDistillation = Recipe.make({
   name: "prompt_distillation",
   description: "Learns to answer without a prompt as a teacher answers with it; evaluated on held-out lists of words",

@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 
 export interface Teacher {
   readonly client: SamplingClient.SamplingClient
-  /** The student's model, if the teacher has the same tokenizer. */
+  /** The teacher's model; the student's if both have the same tokenizer. */
   readonly model: ChatModel.ChatModel
 }
 
@@ -21,9 +21,9 @@ const withTokenizer = Effect.fnUntraced(function*(fingerprint: string) {
 })
 
 /**
- * Opens the teacher that the setting `field` names: a base model, or a checkpoint's path. If the backend reports another tokenizer than the
- * student's, the teacher's model is the one with that tokenizer; for a checkpoint, the backend's first. Fails with `InvalidOption` if there
- * is none, or if no tokenizers can be loaded.
+ * Opens the teacher that the setting `field` names: a base model, or a checkpoint's path. If the backend reports
+ * another tokenizer than the student's, the teacher's model is the one with that tokenizer; for a checkpoint, the
+ * backend's first such model. Fails with `InvalidOption` if there is none, or if no tokenizers can be loaded.
  */
 export const open = Effect.fnUntraced(function*(field: string, name: string, student: ChatModel.ChatModel) {
   const tinker = yield* Tinker.Tinker
@@ -46,7 +46,7 @@ export const open = Effect.fnUntraced(function*(field: string, name: string, stu
   return { client, model }
 })
 
-/** Distillation from the teacher that the setting `field` names. */
+/** Credit by distillation from the teacher that the setting `field` names. */
 export const credit = Effect.fnUntraced(function*(field: string, name: string, student: ChatModel.ChatModel) {
   const { client: teacher, model } = yield* open(field, name, student)
   return Credit.distill({ teacher, ...(model !== student && { models: { student, teacher: model } }) })

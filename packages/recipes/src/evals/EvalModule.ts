@@ -162,7 +162,7 @@ const imported = new Map<string, ReadonlyArray<Definition>>()
 
 const detailOf = (error: unknown) => Predicate.isError(error) ? error.message : String(error)
 
-/** Files are imported one at a time, because what a file registers does not tell which file it is. */
+/** Files are imported one at a time, because a registration does not say which file it comes from. */
 const turn = Semaphore.makeUnsafe(1)
 
 const importing = Effect.fnUntraced(function*(file: string, url: string) {

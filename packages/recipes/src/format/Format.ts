@@ -91,7 +91,7 @@ const group = (model: ChatModel.ChatModel, size: number) => (task: Task) =>
       })
   })
 
-/** The answer to the list that a prompt asks for; none if it asks for none of them. */
+/** The answer to the list that a prompt asks for; none if the prompt asks for no list of this task. */
 export const answerTo = (prompt: string) =>
   Option.map(
     Arr.findFirst([...trained, ...heldOut], (task) => prompt.includes(question(task))),

@@ -27,7 +27,10 @@ export interface Options {
   readonly prefix: ReadonlyArray<Message.Message>
 }
 
-/** An upper bound of the number of tokens: the number of UTF-8 bytes is at most this. */
+/**
+ * An upper bound of the number of tokens: each token has at least one UTF-8 byte, and the text has at most this many
+ * bytes.
+ */
 const mostTokens = (text: string) => text.length + 2 * (text.match(/[\u0080-\uffff]/g) ?? []).length
 
 /**

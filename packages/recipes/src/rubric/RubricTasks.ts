@@ -43,7 +43,7 @@ const smallSums = (): Split => ({
   test: Sums.heldOutPairs.flatMap(([a, b]) => [sum([a, b]), sum([b, a])])
 })
 
-/** The range that the cookbook states in words. */
+/** Matches the range of scores, which the cookbook's rubrics state in words. */
 const rangeIn = /between (-?[\d.]+) and (-?[\d.]+)/
 
 const Item = Schema.Struct({

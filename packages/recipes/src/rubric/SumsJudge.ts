@@ -10,13 +10,16 @@ const section = (prompt: string, name: string) => {
 
 const lastNumber = (text: string) => text.replaceAll(",", "").match(/\d+/g)?.at(-1)
 
-/** The rubric comes last, because a completion may contain text that looks like one. */
+/**
+ * The answer that the rubric names. The last rubric in the prompt counts, because a completion may contain text that
+ * looks like one.
+ */
 const answerIn = (prompt: string) =>
   /Does the chatbot correctly get the answer (\d+)\?/.exec(prompt.slice(prompt.lastIndexOf("<rubric>")))?.[1]
 
 /**
- * Gives 1 if the last number of the completion is the rubric's answer, and 0 otherwise. About another rubric it says no score, which is an
- * error.
+ * Gives 1 if the last number of the completion is the rubric's answer, and 0 otherwise. For any other rubric it gives
+ * no score, so grading fails.
  *
  * @example
  * const group = RubricGradedGroupBuilder.make({

@@ -50,8 +50,9 @@ const searchIn = (index: Bm25.Index, results: number) =>
   })
 
 /**
- * An environment in which every turn may search, and a turn without a search ends the episode. The reward is 1 if the answer equals a
- * correct one after both are normalized, else 0, minus the coefficient if the answer is not in its form.
+ * An environment in which every turn may search, and a turn without a search ends the episode. The reward is 1 if the
+ * answer equals a correct one after both are normalized, else 0, minus the coefficient if the answer is not in the
+ * expected form.
  *
  * @example
  * const env = SearchEnv.make({

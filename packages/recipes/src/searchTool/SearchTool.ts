@@ -81,7 +81,11 @@ const answerTo = (questions: ReadonlyArray<SearchCorpus.Question>, form: SearchE
     }
   )
 
-/** @see tinker-cookbook `recipes/search_tool` */
+/**
+ * Trains a model to answer questions with a tool that searches documents by BM25.
+ *
+ * @see tinker-cookbook `recipes/search_tool`
+ */
 export const searchTool = Recipe.make({
   name: "search_tool",
   description:

@@ -44,7 +44,10 @@ const lineOf = (line: string) => {
   return { hash, path: pathOf(escaped === "" ? name : plain) }
 }
 
-/** Parses the listing. If names are not escaped, a name may look like several lines and repeat a path. */
+/**
+ * Parses the listing. If names are not escaped, a name with line breaks may look like further lines; of several lines
+ * with the same path, the last counts.
+ */
 const parse = (output: string) => {
   const entries = output.split("\0")
   const middle = entries.indexOf("")

@@ -8,7 +8,7 @@ export interface Answerer<out E = never> {
   readonly answer: (thing: string, said: string, key: string) => Effect.Effect<string, E>
 }
 
-/** Knows the things and questions of `Things`. */
+/** Answers by rule, from the things and questions of `Things`. */
 export const scripted: Answerer = { answer: (thing, said) => Effect.succeed(Things.answer(thing, said)) }
 
 const instructions = (thing: string) =>

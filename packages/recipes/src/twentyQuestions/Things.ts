@@ -62,7 +62,10 @@ const verdict = (is: boolean) => is ? "Yes" : "No"
 /** The guess in a message that begins with one. */
 export const guessIn = (said: string): string | undefined => /^Guess: (.*)/.exec(said)?.[1]?.toLowerCase()
 
-/** The answer about one of the things: yes or no, or that the question is not one of the known ones. */
+/**
+ * The answer about a thing: `Yes`, `No`, or `I cannot tell` if the question is not a known one. A guess is answered
+ * too.
+ */
 export const answer = (thing: string, said: string): string => {
   const guess = guessIn(said)
   if (guess !== undefined) return verdict(guess === thing)

@@ -95,7 +95,11 @@ export const group = (
   }))
 })
 
-/** @see tinker-cookbook `recipes/multiplayer_rl/twenty_questions` */
+/**
+ * Trains a model to find a word by yes-or-no questions to a script or another model.
+ *
+ * @see tinker-cookbook `recipes/multiplayer_rl/twenty_questions`
+ */
 export const twentyQuestions = Recipe.make({
   name: "twenty_questions",
   description:

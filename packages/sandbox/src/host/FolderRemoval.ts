@@ -12,10 +12,10 @@ const script = "{ rm -rf -- \"$1\" || { chmod -R u+rwx -- \"$1\"; rm -rf -- \"$1
 
 const environment = { PATH: "/usr/local/bin:/usr/bin:/bin" }
 
-/** Where there is no shell, as on Windows, programs cannot have written files either. */
+/** Removes a folder without a shell. Where there is none, as on Windows, programs cannot have written files either. */
 const withoutShell = (path: string) => rm(path, { recursive: true, force: true, maxRetries: 3 }).catch(() => {})
 
-/** Removes a folder if it exists, with everything in it. What cannot be removed stays, for the reaper. */
+/** Removes a folder if it exists, with everything in it. Files that cannot be removed are left to the reaper. */
 export const remove = (path: string): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     execFile("/bin/sh", ["-c", script, "sh", path], { env: environment }, (error) => {

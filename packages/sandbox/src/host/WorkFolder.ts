@@ -159,7 +159,10 @@ export const exceeds = async (folder: string, most: number): Promise<boolean> =>
   return total > most
 }
 
-/** Whether an in-memory file system has more files and folders than `most` bytes allow. It limits their contents itself, but not them. */
+/**
+ * Whether an in-memory file system has more files and folders than `most` bytes allow. The file system itself limits
+ * only the size of contents.
+ */
 export const hasTooMany = (path: string, most: number): boolean => {
   try {
     const { ffree, files } = statfsSync(path)

@@ -41,7 +41,10 @@ export interface Options {
   readonly readyWord?: string
   /** Ends the process and everything that it started. */
   readonly kill: (child: ChildProcess) => void
-  /** Whose signal ended the process. `program`: the program's. `place`: that of a process that only supervises the program. */
+  /**
+   * Which process a fatal signal ended. `program`: the program itself. `place`: a process that only supervises the
+   * program.
+   */
   readonly signals: "program" | "place"
   /** Called once the process exists, with a function that ends it for a given reason. */
   readonly onStart?: (stop: Stop, child: ChildProcess) => void

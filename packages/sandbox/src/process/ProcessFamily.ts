@@ -30,7 +30,10 @@ const bytesIn = (text: string, pattern: RegExp) =>
 
 const resident = (pid: string) => bytesIn(textOf(`/proc/${pid}/status`), /^VmRSS:\s+(\d+) kB$/gm)
 
-/** Divides shared memory by the number of its processes. For this the kernel visits every page, so another thread reads the file. */
+/**
+ * The memory of a process in bytes, with shared memory divided by the number of processes that share it. The kernel
+ * visits every page for this, so another thread reads the file.
+ */
 const proportional = (pid: string) =>
   readFile(`/proc/${pid}/smaps_rollup`, "utf8").then(
     (text) => bytesIn(text, /^Pss_(?:Anon|Shmem):\s+(\d+) kB$/gm),

@@ -16,7 +16,10 @@ import * as StartScript from "./StartScript.ts"
 /** A sandbox that is set up. */
 export interface Warm {
   readonly isWaiting: () => boolean
-  /** Starts a program in it at once. Undefined if the sandbox no longer waits, or if the arguments are too long. */
+  /**
+   * Starts a program in the sandbox at once. Undefined if the sandbox no longer waits, or if the arguments are too
+   * long.
+   */
   readonly run: (argv: ReadonlyArray<string>, stdin: Uint8Array) => Fiber.Fiber<Outcome, SandboxError> | undefined
 }
 

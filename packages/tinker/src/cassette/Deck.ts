@@ -1,4 +1,7 @@
-/** Answers the calls to one client of a backend: from the live client, whose answers are recorded, or from a recording alone. */
+/**
+ * Answers the calls to one client of a backend, either from the live client while recording its answers, or from a
+ * recording alone.
+ */
 import type { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -8,14 +11,17 @@ import type { Tape } from "./Tape.ts"
 
 type Answer<A, R = never> = Effect.Effect<A, TinkerError.TinkerError, R>
 
-/** An object that a call made: its description, its name, and the deck that plays it. */
+/**
+ * An object that a call created, such as a sampling client: its id in the recording, its recorded description, and the
+ * deck that answers calls to it.
+ */
 export interface Made<A, M> {
   readonly id: string
   readonly answer: A
   readonly deck: Deck<M>
 }
 
-/** Plays one object. `ask` calls the live object and is used only while recording. */
+/** Answers calls to one object. `ask` calls the live object and is used only while recording. */
 export interface Deck<L> {
   readonly answer: <A>(call: Call.Call<A>, ask: (live: L) => Answer<A>) => Answer<A>
   /** Makes another object; `describe` returns the answer to record for it. */

@@ -22,7 +22,9 @@ const isList = (value: Json): value is ReadonlyArray<Schema.Json> => Array.isArr
 const isObject = (value: Json): value is { readonly [name: string]: Schema.Json } =>
   typeof value === "object" && value !== null && !isList(value)
 
-/** The numbers of an array, which a request stores as text. */
+/**
+ * The numbers of an array in text form (see `NumberText`), one word each; undefined if the value is not such a text.
+ */
 const words = (value: Json): ReadonlyArray<string> | undefined => {
   if (typeof value !== "string" || !/[ *]/.test(value)) return undefined
   const runs = NumberText.runs(value)

@@ -63,7 +63,7 @@ export const encode = <A>(call: Call.Call<A>, ordinal: number, result: Result.Re
 
 const message = Effect.mapError((error: Schema.SchemaError) => error.message.replaceAll(/\s*\n\s*/g, " "))
 
-/** Fails with the header's problem unless the line starts a recording in the supported version. */
+/** Fails with a message unless the line is the header of a recording in the supported version. */
 export const checkHeader = (text: string): Effect.Effect<void, string> =>
   Schema.decodeUnknownEffect(Header)(text).pipe(
     Effect.mapError(() => `${text.slice(0, 80)} does not begin a cassette, expected ${header}`),

@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 
-/** Shorter runs of equal numbers are written out. */
+/** Minimum length of a run of equal numbers that is written as `number*count`. */
 const shortestRun = 3
 
 const write = <N>(values: ArrayLike<N>, word: (value: N) => string) => {

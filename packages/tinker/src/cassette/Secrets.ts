@@ -14,7 +14,9 @@ const secrets = [
 
 const mark = "[redacted]"
 
-/** First removes the credentials that this client has sent, which may have any form. */
+/**
+ * Replaces the credentials that this client has sent, whatever their form, and then everything that matches a pattern.
+ */
 const stripText = (text: string) => {
   const others = SentCredentials.all().reduce((text, sent) => text.replaceAll(sent, mark), text)
   return secrets.reduce((text, secret) => text.replace(secret, mark), others)

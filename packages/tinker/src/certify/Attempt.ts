@@ -18,7 +18,10 @@ const message = (cause: Cause.Cause<unknown>) => {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Runs a check. Never fails: an error in the check counts as a failed check. */
+/**
+ * Runs a check for at most two minutes. Never fails: a feature that the server lacks gives `absent`; any other error, a
+ * defect or a timeout gives `failed`.
+ */
 export const outcome = ({ name, run, theme, why }: Check): Effect.Effect<Result, never, Exclude<Needs, Scope.Scope>> =>
   run.pipe(
     Effect.scoped,

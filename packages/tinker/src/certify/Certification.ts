@@ -25,7 +25,10 @@ const modelOf = Effect.fnUntraced(function*(given: string | undefined) {
   return yield* new TinkerError.TinkerError({ operation: "certify", reason })
 })
 
-/** The model's tokenizer, if tokenizers can be loaded. */
+/**
+ * The model's tokenizer; no field if the program has no `Tokenizers`, or if loading fails or takes longer than 30
+ * seconds.
+ */
 const tokenizerOf = Effect.fnUntraced(function*(model: string) {
   const tokenizers = yield* Effect.serviceOption(Tokenizer.Tokenizers)
   const loaded = Option.isSome(tokenizers)
@@ -35,9 +38,9 @@ const tokenizerOf = Effect.fnUntraced(function*(model: string) {
 })
 
 /**
- * Runs the checks one after another and passes each result to `tell` as it completes. A check that takes longer than two minutes counts as
- * failed. Fails only if the server cannot be reached, has no model although `model` is not given, or if `tell` fails. Checks of text run
- * only if `Tokenizer.Tokenizers` can load the model's tokenizer.
+ * Runs the checks one after another and passes each result to `tell` as it completes. A check that takes longer than
+ * two minutes counts as failed. Fails only if the server cannot be reached, if it lists no model and `model` is not
+ * given, or if `tell` fails. Checks of text run only if `Tokenizer.Tokenizers` can load the model's tokenizer.
  *
  * @example
  * ```ts

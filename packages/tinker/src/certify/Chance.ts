@@ -1,6 +1,6 @@
 /** Deterministic pseudo-random numbers, the same in every certificate. */
 
-/** A number from 0 up to but excluding 1 for each pair of stream and position. */
+/** A number in [0, 1) that depends only on `stream` and `at`. */
 export const share = (stream: number, at: number): number => {
   let bits = Math.imul(stream + 1, 0x9e3779b1) ^ Math.imul(at + 1, 0x85ebca6b)
   bits = Math.imul(bits ^ bits >>> 15, 0x2c1b3c6d)

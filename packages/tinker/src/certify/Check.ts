@@ -62,7 +62,7 @@ export interface Check {
   readonly name: string
   /** What happens to clients if the requirement is violated. */
   readonly why: string
-  /** Succeeds with a finding; empty if there is nothing to report except that the check passed. */
+  /** Succeeds with a remark for the certificate, or without a value if there is none. */
   readonly run: Effect.Effect<string | void, Failure, Needs>
 }
 

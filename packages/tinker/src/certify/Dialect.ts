@@ -221,7 +221,10 @@ export const eventsOf = (text: string): ReadonlyArray<Body> =>
     return read._tag === "Some" ? [read.value] : []
   })
 
-/** Whether the status refuses the request, as servers do that lack the endpoint or a field. */
+/**
+ * Whether the status is a client error (4xx), with which a server that lacks the endpoint or a field refuses the
+ * request.
+ */
 const isRefusal = (status: number) => status >= 400 && status < 500
 
 const shown = (text: string) => text.slice(0, 200)

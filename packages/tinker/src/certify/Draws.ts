@@ -98,9 +98,9 @@ const tilts = strengths.flatMap((strength) => [strength, -strength])
 const mostOutcomes = 12
 
 /**
- * Fails if outcomes do not follow the expected distributions. The false-alarm probability is at most 10⁻⁹: each bet on one outcome or on
- * the likely outcomes multiplies its stake by 1 on average, so the probability that one of n bets multiplies it by n · 10⁹ is at most 10⁻⁹.
- * The outcomes must have the same order in every distribution.
+ * Fails if outcomes do not follow the expected distributions. The false-alarm probability is at most 10⁻⁹: each bet on
+ * one outcome or on the likely outcomes multiplies its stake by 1 on average, so the probability that any of n bets
+ * multiplies it by n · 10⁹ is at most 10⁻⁹. The outcomes must have the same order in every distribution.
  */
 export const expectDistributions = (what: string, distributions: ReadonlyArray<ReadonlyArray<Counted>>) => {
   const outcomes = Math.min(mostOutcomes, Math.max(...distributions.map(({ length }) => length)))

@@ -89,7 +89,7 @@ export const forward = (model_id: string, seq_id: number, data: ReadonlyArray<ob
   forward_input: { data, loss_fn: "cross_entropy" }
 })
 
-/** Large enough for one step to have a measurable effect on any model. */
+/** A learning rate large enough for one step to have a measurable effect on any model. */
 export const learningRate = 0.05
 
 export const adam = {

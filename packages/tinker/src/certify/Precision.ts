@@ -18,8 +18,8 @@ const lacksBits = (bits: number) => (value: number) => {
 }
 
 /**
- * Lower-precision formats. A number matches a format by chance in at most 1 of 100 cases; a certain token's log-probability is 0 in every
- * format.
+ * Lower-precision formats. A number matches a format by chance in at most 1 of 100 cases; the log-probability of a
+ * token with probability 1 is 0 and fits every format.
  */
 const formats: ReadonlyArray<readonly [name: string, has: (value: number) => boolean]> = [
   ...decimals.map((digits) => [`${digits} decimals`, isRounded(digits)] as const),

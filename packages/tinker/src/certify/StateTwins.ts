@@ -59,7 +59,9 @@ export const expectSameStep = (what: string, found: Moved, expected: Moved) =>
     tolerance * Math.max(...expected.changeT.map(Math.abs)) + rounding
   )
 
-/** Far above every gradient, so Adam's denominator is constant and its first step is gradient descent. */
+/**
+ * An `eps` far above every gradient, so Adam's denominator is constant and its first step is a gradient descent step.
+ */
 const eps = 1e4
 
 /** Saves the state of a new model. Each measurement begins with a client that starts from this state. */

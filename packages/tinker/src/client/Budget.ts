@@ -4,7 +4,9 @@ import { Event, type Observe, type Pool } from "./Activity.ts"
 import type { WireError } from "./WireError.ts"
 
 export interface Budget {
-  /** Runs the work with `amount` permits in order of arrival. If `amount` exceeds the whole budget, the work runs alone. */
+  /**
+   * Runs the work with `amount` permits in order of arrival. Work whose `amount` exceeds the whole budget runs alone.
+   */
   readonly use: (amount: number) => <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | WireError, R>
   /** Fails the work that is waiting for permits. */
   readonly dismiss: (error: WireError) => void
@@ -36,7 +38,10 @@ export const make = (pool: Pool, size: number, observe: Observe): Budget => {
     first = 0
   }
 
-  /** A resumed waiter may release its permits immediately and admit others before the loop continues. */
+  /**
+   * Resumes waiters, oldest first, while their permits fit. A resumed waiter may release its permits immediately and
+   * admit others before the loop continues.
+   */
   const admit = () => {
     for (let next = waiters[first]; next !== undefined; next = waiters[first]) {
       if (next.state === "waiting" && !fits(next.amount)) break

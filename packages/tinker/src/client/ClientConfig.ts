@@ -40,7 +40,10 @@ export interface Negotiated {
   readonly computesGraphs: boolean
 }
 
-/** The configuration in a response, with defaults for absent settings. Before the first answer, the response is taken to be empty. */
+/**
+ * The configuration in a response, with defaults for absent settings. An empty response stands in until the first
+ * answer arrives.
+ */
 export const fromResponse = (config: Wire.ClientConfigResponse): Negotiated => ({
   exchangesKeys: config.pjwt_auth_enabled ?? false,
   prefersCommand: config.credential_default_source === "credential_cmd",
@@ -67,7 +70,7 @@ export const fromResponse = (config: Wire.ClientConfigResponse): Negotiated => (
 export const isAbsent = (error: WireError.WireError) =>
   WireError.hasStatus(error, 404) || WireError.hasStatus(error, 405)
 
-/** Fetches the configuration. Servers without the endpoint need none. */
+/** Fetches the configuration. A server without the endpoint gets the default configuration. */
 export const negotiate = (connection: Connection.Connection) =>
   Connection.call(
     connection,

@@ -154,7 +154,7 @@ export const make = Effect.fnUntraced(function*(connection: Connection.Connectio
     yield* Polling.rest(started)
   })
 
-  /** Disables polling for all samplers if the service has never answered a poll. */
+  /** Disables polling for all samplers if the service lacks the endpoint although its configuration announced it. */
   const giveUp = (error: WireError.WireError) => {
     if (support.state === "announced" && ClientConfig.isAbsent(error)) support.state = "absent"
     return Effect.logDebug(`samples of ${target.samplerId} are polled one by one: ${error.message}`)

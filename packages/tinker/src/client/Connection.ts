@@ -35,7 +35,7 @@ export interface Options {
   readonly credential: Effect.Effect<Redacted.Redacted, WireError.WireError>
   /** How long to wait for a request's result before the request fails as `Unavailable`. */
   readonly deadline: Duration.Duration
-  /** How long to wait for an account that cannot pay. */
+  /** How long to retry requests while the account cannot pay. */
   readonly billingPause: Duration.Duration
   readonly connections: Budget
   readonly deadlines: Deadlines
@@ -104,7 +104,7 @@ const noAnswer = () => WireError.make(new WireError.NoAnswer({ detail: "the serv
 
 const secretHeaders = ["authorization", "cookie", "set-cookie", "x-api-key", /^cf-access-/]
 
-/** The innermost cause of an HTTP client error is the system's error, such as ECONNREFUSED. */
+/** The innermost cause of an error. For an HTTP client error it is the system's error, such as ECONNREFUSED. */
 const bottomOf = (error: Error): Error => error.cause instanceof Error ? bottomOf(error.cause) : error
 
 const outOfReach = (error: Error) => WireError.make(new WireError.ConnectionFailed({ detail: bottomOf(error).message }))

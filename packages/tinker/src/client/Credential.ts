@@ -15,7 +15,7 @@ import * as WireError from "./WireError.ts"
 /** Where credentials come from. If both fields are absent, requests fail. */
 export interface Source {
   readonly apiKey?: Redacted.Redacted
-  /** Runs a command that prints a credential. Called whenever one is needed. */
+  /** Runs the command that prints a credential; executed each time a credential is needed. */
   readonly command?: Effect.Effect<Redacted.Redacted, TinkerError.Reason>
 }
 
@@ -118,7 +118,10 @@ const tokens = Effect.fnUntraced(function*(
 
   const left = Effect.map(Clock.currentTimeMillis, (now) => current.expiresAtMillis - now)
 
-  /** If a background exchange fails, the old token stays in use. */
+  /**
+   * Exchanges the credential if the token has less than `whenLeft` milliseconds left. If a background exchange fails,
+   * the old token stays in use.
+   */
   const refresh = (whenLeft: number) =>
     one.withPermit(Effect.flatMap(left, (millis) =>
       millis > whenLeft

@@ -26,7 +26,7 @@ import { named, orNotFound } from "./WireError.ts"
 
 export interface Parts extends Omit<Passes.Parts, "modelId"> {
   readonly info: TrainingClient.ModelInfo
-  /** Returns the next number for a sampling session within the session. */
+  /** Returns the next number for a sampling session of this client session. */
   readonly nextSamplingId: () => number
   readonly sampleFrom: (sessionId: string) => Effect.Effect<SamplingClient.SamplingClient, never, Scope.Scope>
   /** Owns the queue and the model on the service. */

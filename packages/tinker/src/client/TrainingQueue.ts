@@ -1,4 +1,7 @@
-/** Queues the requests of one model: they are posted in order without waiting for results, and no failure goes unnoticed. */
+/**
+ * Queues the requests of one model. They are posted in order without waiting for results. After a failure that no
+ * caller has awaited, later requests fail too.
+ */
 import { TinkerError } from "@effect-rl/core"
 import { type Pending, RequestQueue } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -69,7 +72,9 @@ export const make = Effect.fnUntraced(function*(watchdog: Watchdog) {
   const results = yield* RequestQueue.make
   let lastSeqId = 0
   let isFresh = true
-  /** The latest failure that no caller has awaited yet; later requests may rely on the failed one. */
+  /**
+   * The latest failure that no caller has awaited yet. Later requests fail, because they may rely on the failed one.
+   */
   let unseen: Trouble | undefined
   let latest: Trouble | undefined
   let brokenBecause: string | undefined

@@ -59,7 +59,7 @@ export const make = Effect.fnUntraced(function*(
   return watchdog
 })
 
-/** A watchdog that ends work only for the other watches. */
+/** A watchdog without a time limit of its own; only the other watches end the work. */
 export const none: Watchdog = {
   watch: (work, ...others) => others.length === 0 ? work : endable(all(others))(work)
 }

@@ -108,7 +108,10 @@ export const storedBytes = (checkpoints: ReadonlyArray<Checkpoint>) =>
 const newestFirst = (checkpoints: ReadonlyArray<Checkpoint>) =>
   [...checkpoints].sort((left, right) => right.time.localeCompare(left.time))
 
-/** Once a minute until its scope closes, removes expired checkpoints and forgets old runs without checkpoints. */
+/**
+ * Creates the store. Once a minute until its scope closes, it removes expired checkpoints and forgets old runs without
+ * checkpoints.
+ */
 export const make = Effect.fnUntraced(function*({ folder, names = new Map(), scheme, ttl }: CheckpointOptions) {
   const { join } = yield* Path.Path
   const files = yield* CheckpointFiles.make(folder)

@@ -8,7 +8,10 @@ export interface Range {
 
 const oneRange = /^bytes=(\d*)-(\d*)$/
 
-/** The range of `size` bytes that a header requests. The whole range if the header is not a single range; undefined if it lies outside. */
+/**
+ * The range that a header requests of a file with `size` bytes. The whole file if the header is not a single range;
+ * undefined if the range lies outside the file.
+ */
 export const parse = (header: string | undefined, size: number): Range | undefined => {
   const [, first = "", last = ""] = oneRange.exec(header ?? "") ?? []
   if (first === "" && last === "") return { start: 0, end: size }

@@ -24,7 +24,7 @@ interface Waiting {
   readonly turn: Deferred.Deferred<boolean>
 }
 
-/** How long a missing number is waited for; clients repeat requests for this long. */
+/** How long to wait for a missing number. Clients repeat a request for at most this long. */
 const missingFor = "5 minutes"
 
 const late = (operation: string, sequence: number) =>

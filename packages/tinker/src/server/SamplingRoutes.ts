@@ -91,7 +91,7 @@ const getSampler = ({ sessions }: RouteServices) =>
 /** Admits a sampling request. Fails if too many requests are in progress or the tenant exceeds its rate limit. */
 export const enter = ({ futures, rateLimit }: RouteServices) => Effect.andThen(futures.hasRoom, rateLimit.take)
 
-/** Samples in the caller's turn. Features that the backend lacks are added. */
+/** Samples in the caller's turn. Sampling features that the backend lacks are computed by this server. */
 export const sampled = (
   { sampling }: RouteServices,
   caller: string,

@@ -30,7 +30,7 @@ export const ttl = ({ ttl_seconds: seconds }: Options) =>
 export const check = (holds: boolean, detail: string) =>
   holds ? Effect.void : Effect.fail(new TinkerError.Rejected({ detail }))
 
-/** Leaves room for suffixes within the file system limit of 255 characters. */
+/** Maximum length of a name. Leaves room for suffixes within the file system limit of 255 characters. */
 const longestName = 200
 
 export const isName = (name: string) =>

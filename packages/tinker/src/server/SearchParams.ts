@@ -5,7 +5,10 @@ import * as Schema from "effect/Schema"
 import * as Body from "./Body.ts"
 import { badRequest } from "./HttpRefusal.ts"
 
-/** Parameters of every listing. Both scopes return the same, because objects that a caller may not see do not exist for it. */
+/**
+ * Parameters of every listing. Both values of `access_scope` return the same list, because a listing never includes
+ * objects that the caller may not see.
+ */
 export const common = {
   access_scope: Schema.optionalKey(Schema.Literals(["owned", "accessible"])),
   project_id: Schema.optionalKey(Schema.String)

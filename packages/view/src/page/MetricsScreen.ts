@@ -29,8 +29,8 @@ const seriesOf = (story: Story.Story<null>, axis: MetricSeries.Axis) => {
 }
 
 /**
- * The route to the metric's curve on the run's screen. An outcome leads to the main curve, which shows all outcomes. Undefined for token
- * speeds and the use of the machine, which are no metrics of iterations.
+ * The route to the metric's curve on the run's screen. An outcome leads to the main curve, which shows all outcomes.
+ * Undefined for token speeds and the use of the machine, which are not metrics of iterations.
  */
 const leadOf = ({ run }: Route.Route) => ({ name, section }: MetricGrid.Compared): Route.Route | undefined =>
   section === MetricSeries.speed || section === MetricSeries.machine

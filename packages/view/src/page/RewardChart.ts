@@ -20,7 +20,7 @@ import * as Series from "./Series.ts"
 import { svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 
-/** The point at the iteration's number, counted from 1. An evaluation is drawn at the number of iterations before it. */
+/** The mean reward as a point at the iteration's number, counted from 1; none if the reward is unknown. */
 export const rewardOf = ({ index, updated }: Iteration<null>): ReadonlyArray<Series.Point> => {
   const reward = updated?.reward
   if (reward === undefined || reward.mean === null) return []

@@ -182,7 +182,7 @@ const noFilter = {
 /** The route without group filters. */
 export const unfiltered = (route: Route): Route => ({ ...route, ...noFilter })
 
-/** The route to the level above. What was open stays selected. */
+/** The route to the level above. The item that was open stays selected. */
 export const up = (route: Route): Route => {
   switch (route.at) {
     case "member":

@@ -87,7 +87,10 @@ const broken = ({ error, run }: BrokenRun) =>
     h("td", { colspan: columns.length - 2, class: "bad wrapped" }, `cannot be read: ${Text.foreign(error)}`)
   )
 
-/** The words that the filter searches, in addition to the path. */
+/**
+ * The text in which the filter searches, in lower case: the run's path with its program, model, status and verdict, or
+ * with its error.
+ */
 const wordsOf = (line: RunLine | BrokenRun): string =>
   ("error" in line ? [line.run, line.error] : [line.run, line.program, line.model, line.status, line.verdict.kind])
     .join(" ").toLowerCase()

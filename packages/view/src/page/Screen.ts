@@ -46,7 +46,7 @@ export interface Data {
   readonly found: Found
   readonly regraded: Regraded | undefined
   readonly comparison: Comparison | undefined
-  /** The metrics of the compared runs, in their order. */
+  /** The metrics of the compared runs, in the order of the runs. */
   readonly comparedMetrics: ReadonlyArray<ReadonlyArray<MetricSeries>> | undefined
   readonly now: number
 }

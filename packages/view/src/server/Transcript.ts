@@ -44,7 +44,7 @@ const masks: Readonly<Record<Story.GroupCredit["verdict"] | "uncredited", string
   stale: "its group was left out, as it is too old"
 }
 
-/** Why no token of a turn is trained on; null if they are. */
+/** Why no token of a turn is trained on; null if the turn is trained on. */
 const maskOf = (
   { group, story }: Context,
   { trainable }: Trajectory.Transition,

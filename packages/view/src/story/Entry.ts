@@ -95,7 +95,7 @@ export interface SaidPart {
 
 /** An update's effect on a turn: one number per sampled token. */
 export interface TurnCredit {
-  /** Why no token of the turn is trained on; null if they are. */
+  /** Why no token of the turn is trained on; null if the turn is trained on. */
   readonly masked: string | null
   readonly advantages: ReadonlyArray<number | null>
   /** Log-probabilities under the trained weights; null if the run did not record them. */

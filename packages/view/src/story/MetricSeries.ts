@@ -77,7 +77,7 @@ const speeds = (metrics: Metrics): ReadonlyArray<readonly [name: string, value: 
 
 const gibibyte = 2 ** 30
 
-/** What the process used, if it was measured. */
+/** What the process used, such as memory in GiB; empty if it was not measured. */
 const uses = ({ process }: Updated): ReadonlyArray<readonly [name: string, value: number | null]> =>
   process === undefined ? [] : [
     [`${machine}/memory_gib`, process.memory === null ? null : process.memory / gibibyte],

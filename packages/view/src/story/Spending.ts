@@ -69,7 +69,10 @@ const fieldOf = (value: Value | undefined, name: string): Value | undefined =>
 /** US dollars by kind of token. */
 export type KindDollars = Readonly<Record<"prefilled" | "sampled" | "trained", number>>
 
-/** The largest departure of the kinds' sum from what the run recorded, as a share. */
+/**
+ * The largest accepted difference between the sum over the kinds and the dollars that the run recorded, as a fraction
+ * of the latter.
+ */
 const departure = 0.005
 
 /** US dollars by kind of token; undefined without prices, or if tokens of other models were paid for too. */

@@ -37,7 +37,10 @@ const callOf = (block: Wire.Block): ReadonlyArray<Message.ToolCall> =>
     ? []
     : [{ id: block.id, function: { name: block.name, arguments: JSON.stringify(block.input) } }]
 
-/** Tool results come before the user's text in the same message. An empty message still counts as a turn. */
+/**
+ * The messages in an Anthropic message. Tool results come before the user's text in the same message. An empty message
+ * still counts as a turn.
+ */
 const messagesOf = ({ content, role }: Wire.Message): ReadonlyArray<Message.Message> => {
   if (typeof content === "string") return [{ role, content }]
   const parts = content.flatMap(partOf)

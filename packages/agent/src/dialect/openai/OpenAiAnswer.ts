@@ -74,7 +74,10 @@ const codes: Readonly<Record<number, string>> = {
   503: "server_overloaded"
 }
 
-/** Agents that ignore error codes look for these words, to send a shorter prompt or to retry later. */
+/**
+ * The text of an error. Agents that ignore error codes look for these words, to send a shorter prompt or to retry
+ * later.
+ */
 const worded = ({ detail, status, tooLong }: Refusal) => {
   if (tooLong !== undefined) return `the maximum context length is ${tooLong.most} tokens: ${detail}`
   return status === 503 ? `the service is overloaded: ${detail}` : detail

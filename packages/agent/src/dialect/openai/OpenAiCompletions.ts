@@ -38,7 +38,10 @@ const joined = (left: Logprobs, right: Logprobs): Logprobs => ({
   text_offset: [...left.text_offset, ...right.text_offset]
 })
 
-/** Alternative tokens with equal text are merged into the most likely one. `from` counts the characters before the tokens. */
+/**
+ * The log-probabilities in the completions format. Alternative tokens with equal text are merged into the most likely
+ * one. `from` counts the characters before the tokens.
+ */
 const logprobsOf = (
   tokenizer: Tokenizer.Tokenizer,
   sequences: ReadonlyArray<Sampling.SampledTokens>,
@@ -179,7 +182,9 @@ const choicesOf =
     }
   }
 
-/** Echoed prompts are scored first, so each of their choices is sent in a single chunk. */
+/**
+ * Streams a request that echoes its prompts. The prompts are scored first, so each choice is sent in a single chunk.
+ */
 const echoed = Effect.fnUntraced(function*(prompts: Prompts, notes: Notes, value: Wire.Completion) {
   const { choices, usage, ...head } = yield* whole(prompts, notes, value)
   const last = value.stream_options?.include_usage === true ? [{ ...head, choices: [], usage }] : []

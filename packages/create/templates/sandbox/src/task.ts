@@ -12,7 +12,7 @@ const sums = Array.from({ length: 200 }, (_, i) => [i % 100, (i * 7) % 100] as c
 /** A program that prints the last number the model wrote. */
 const programOf = (text: string) => `print(${text.match(/\d+/g)?.at(-1) ?? ""})\n`
 
-/** Compares the output with the expected value, which the program cannot read. */
+/** Whether the program in a message prints the expected value, which the program cannot read. */
 const prints = (expected: string) =>
   Effect.fnUntraced(function*(text: string) {
     const sandbox = yield* Sandbox.Sandbox

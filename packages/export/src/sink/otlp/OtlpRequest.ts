@@ -22,10 +22,10 @@ export interface Run {
 
 const digest = (text: string, length: number) => createHash("sha256").update(text).digest("hex").slice(0, length)
 
-/** Ids are derived from the run and the span, so a span that is sent twice keeps its id. */
+/** A span's id, derived from the run and the span, so a span that is sent twice keeps its id. */
 const spanId = ({ began, name }: Run, id: string) => digest(`${name} ${began} ${id}`, 16)
 
-/** Each iteration and each evaluation has its own trace. */
+/** The id of a span's trace. Each iteration and each evaluation has its own trace. */
 const traceId = ({ began, name }: Run, { root }: RunSpans.Span) => digest(`${name} ${began} trace ${root}`, 32)
 
 const nanoseconds = (milliseconds: number) => String(BigInt(Math.round(milliseconds)) * 1_000_000n)

@@ -11,7 +11,10 @@ import * as Visible from "../Visible.ts"
 
 type Lora = Omit<Tinker.LoraOptions, "baseModel">
 
-/** Makes each weight move by the learning rate, so every part of a model has a visible effect. */
+/**
+ * Adam settings with which the first step moves each weight by the learning rate, so every part of a model has a
+ * visible effect.
+ */
 const adam = { eps: 1e-12 }
 
 /** The change of the examples' log-probabilities by one step, `[T]`. */
@@ -28,7 +31,7 @@ const changeOf = (lora: Lora, learningRate: number) =>
     return after.map((value, t) => value - (before[t] ?? NaN))
   }))
 
-/** A learning rate whose step is visible, and its effect. */
+/** A learning rate whose step visibly changes the log-probabilities, and the change `[T]`. */
 const visibly = (lora: Lora) => Visible.step((learningRate) => changeOf(lora, learningRate), 1e-4)
 
 const isUnsupported = (error: Check.Failure) => error._tag === "TinkerError" && error.reason._tag === "Unsupported"

@@ -88,8 +88,8 @@ export const adapters: Check.Check = {
 }
 
 /**
- * Settings with which a step without a gradient, after a step with one, moves weights by the learning rate times the mean over a tiny
- * `eps`.
+ * Adam settings that forget squared gradients at once (`beta2` is 0). A step without a gradient after a step with one
+ * then moves each weight by learning rate × mean ÷ `eps`, with a small `eps`.
  */
 const tiny = { beta1: 0.9, beta2: 0, eps: 1e-3, weight_decay: 0, grad_clip_norm: 0 }
 

@@ -33,7 +33,10 @@ const expectOwn = (what: string, found: ReadonlyArray<unknown>) =>
 
 const isRefused = ({ body, status }: Reply) => status !== 200 || "error" in body
 
-/** Does the same for each owner, under the same numbers and names, and expects each to get its own objects and weights. */
+/**
+ * Sends the same requests for each owner, under the same numbers and names, and expects each owner to get its own
+ * objects and weights.
+ */
 const compare = Effect.fnUntraced(function*(owners: ReadonlyArray<Owner>) {
   const { post, result } = yield* RawRequests
   const each = <A, E, R>(f: (owner: Owner, at: number) => Effect.Effect<A, E, R>) => Effect.forEach(owners, f)

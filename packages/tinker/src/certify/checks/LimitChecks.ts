@@ -161,7 +161,7 @@ export const negativeCandidates = refusesSample(
   Effect.succeed({ prompt_logprobs: true, topk_prompt_logprobs: -1 })
 )
 
-/** How many tokens short of the context's end `max_tokens` may stop. */
+/** The number of tokens that the context has left after the long prompt. */
 const few = 3
 
 export const untilTheEnd: Check.Check = {

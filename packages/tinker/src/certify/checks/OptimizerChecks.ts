@@ -420,10 +420,10 @@ export const clipOfSum: Check.Check = {
   })
 }
 
-/** With decoupled decay, learning rate times this coefficient decays the weights to zero. */
+/** Learning rate times decay coefficient is 1, so one step of decoupled decay sets the weights to zero. */
 const toNothing = { learningRate: 0.5, weightDecay: 2, ...plain, ...flat }
 
-/** Settings with the total decay of `toNothing` and the usual coefficient. */
+/** Settings with the same total decay as `toNothing`, from a large learning rate and the usual coefficient. */
 const slowly = { ...toNothing, learningRate: 100, weightDecay: 0.01 }
 
 export const weightDecay: Check.Check = {

@@ -44,7 +44,7 @@ const unlessRefused = <A, E extends Check.Failure, R>(what: string, effect: Effe
 /** A temperature at which almost all tokens are equally likely. */
 const hot = 50
 
-/** A count below most vocabulary sizes and above what servers sort by default. */
+/** A `topK` below most vocabulary sizes, and above the number of tokens that servers sort by default. */
 const wide = 100
 
 export const wideTopK: Check.Check = {

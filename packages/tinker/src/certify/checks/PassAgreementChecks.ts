@@ -90,7 +90,7 @@ const begun = (stream: number) =>
 
 const largest = (change: ReadonlyArray<number>) => Math.max(...change.map(Math.abs))
 
-/** The target change of some log-probability by a step. */
+/** The target change of the log-probability that a step changes most. */
 const visible = 0.3
 
 const rateFor = Effect.fnUntraced(
@@ -205,7 +205,10 @@ export const crossEntropy: Check.Check = {
 /** Candidates per position. */
 const candidates = 3
 
-/** Each candidate sequence of a text separately. At many positions the weights do not sum to 1; at some their sum is zero or negative. */
+/**
+ * One datum per candidate sequence of a text. At many positions the candidates' weights do not sum to 1; at some their
+ * sum is zero or negative.
+ */
 const hardOf = (stream: number, length: number) =>
   Array.from({ length: candidates }, (_, candidate) =>
     Datum.weightedTokens(inputOf(stream, length), {

@@ -39,7 +39,10 @@ const resumed = Effect.fnUntraced(function*(client: TrainingClient.TrainingClien
 const lengthOf = (gradient: ArrayLike<number>) =>
   Math.sqrt(Array.from(gradient).reduce((sum, value) => sum + value * value, 0))
 
-/** The weights after steps. Only the last step with a gradient and those after it move them. */
+/**
+ * The weights after steps, computed in float64. Only the last step with a gradient and the steps after it move the
+ * weights.
+ */
 const simulated = (weights: Float32Array, gradient: Float64Array, steps: ReadonlyArray<Step>) => {
   const [found, mean, square] = [
     Float64Array.from(weights),

@@ -33,7 +33,7 @@ const placesOf = Effect.fnUntraced(function*(client: SamplingClient.SamplingClie
   )
 })
 
-/** The probability with which rarer tokens are counted. */
+/** Lower bound for the weight of a token, relative to the likeliest token. */
 const rarest = 1e-9
 
 const weightAt = (best: number, temperature: number) => (logprob: number) =>
@@ -41,7 +41,10 @@ const weightAt = (best: number, temperature: number) => (logprob: number) =>
 
 const bestOf = ({ candidates }: Place) => Math.max(...candidates.map(({ logprob }) => logprob))
 
-/** The variance of tempered log-probabilities, which is the information about the temperature in one draw. */
+/**
+ * The variance of the tempered log-probabilities: how much one draw reveals about the temperature (its Fisher
+ * information, up to a factor).
+ */
 const told = (temperature: number) => (place: Place) => {
   const weight = weightAt(bestOf(place), temperature)
   const weights = place.candidates.map(({ logprob }) => weight(logprob))

@@ -48,7 +48,7 @@ const trainer = Effect.gen(function*() {
 const sampled = (client: SamplingClient.SamplingClient) =>
   Effect.map(client.computeLogprobs(text), (logprobs) => logprobs.subarray(1))
 
-/** The log-probabilities `[T]` of weights, which must differ from the previous ones. */
+/** A sampler or a saved state, and the log-probabilities `[T]` that its weights must have. */
 interface Known<A> {
   readonly what: string
   readonly of: A

@@ -73,7 +73,7 @@ const geluOperation: Operation = {
   }
 }
 
-/** Available under torch's names, as `torch.<name>` and as a tensor method. */
+/** Operations that are available as `torch.<name>` and as a tensor method, by torch's name. */
 export const shared: Readonly<Record<string, Operation>> = {
   sigmoid: of(sigmoid),
   relu: of(relu)

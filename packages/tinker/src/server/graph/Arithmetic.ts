@@ -58,7 +58,7 @@ const lerp: Operation = {
   }
 }
 
-/** Available under torch's names, as `torch.<name>` and as a tensor method. */
+/** Operations that are available as `torch.<name>` and as a tensor method, by torch's name. */
 export const shared: Readonly<Record<string, Operation>> = {
   add: plus(1),
   sub: plus(-1),

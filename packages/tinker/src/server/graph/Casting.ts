@@ -76,7 +76,7 @@ const attribute: Operation = {
 
 const same: Operation = { parameters: ["input", "memory_format"], run: (args) => args.tensor("input") }
 
-/** Available under torch's names, as `torch.<name>` and as a tensor method. */
+/** Operations that are available as `torch.<name>` and as a tensor method, by torch's name. */
 export const shared: Readonly<Record<string, Operation>> = {
   clone: same,
   detach: { parameters: ["input"], run: (args) => Variable.detach(args.tensor("input")) },

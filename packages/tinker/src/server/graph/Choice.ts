@@ -61,7 +61,7 @@ const replaceNaN: Operation = {
   }
 }
 
-/** Available under torch's names, as `torch.<name>` and as a tensor method. */
+/** Operations that are available as `torch.<name>` and as a tensor method, by torch's name. */
 export const shared: Readonly<Record<string, Operation>> = {
   maximum: pair(maximum),
   minimum: pair(minimum),

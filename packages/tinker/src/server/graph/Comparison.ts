@@ -9,7 +9,7 @@ const below = compare((x, y) => x < y)
 const atMost = compare((x, y) => x <= y)
 const different = compare((x, y) => x !== y)
 
-/** Available under torch's names, as `torch.<name>` and as a tensor method. */
+/** Operations that are available as `torch.<name>` and as a tensor method, by torch's name. */
 export const shared: Readonly<Record<string, Operation>> = {
   gt: above,
   greater: above,

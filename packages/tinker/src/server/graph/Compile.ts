@@ -116,7 +116,10 @@ const checkInputs = ({ graph, inputs }: LossGraph.LossGraph) => {
   if (new Set(inputs.map(({ name }) => name)).size !== inputs.length) fail("graph", "two inputs have the same name")
 }
 
-/** `x[[0, 2]]` selects two elements, whereas `x[0, 2]` selects one by two dimensions. */
+/**
+ * The arguments of a node. A list as the index becomes a tuple of one index, because `x[[0, 2]]` selects two elements,
+ * whereas `x[0, 2]` selects one element by two dimensions.
+ */
 const argumentsOf = ({ args, target }: LossGraph.Node): LossGraph.Node["args"] => {
   const [x = null, index] = args
   return target === "operator.getitem" && Array.isArray(index) ? [x, { tuple: [index] }] : args

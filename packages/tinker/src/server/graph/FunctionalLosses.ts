@@ -48,7 +48,7 @@ const binaryCrossEntropyWithLogits: Operation = {
   }
 }
 
-/** target · (log target − input), or 0 if the target is 0. */
+/** The Kullback–Leibler divergence per element: target · (log target − input), or 0 where the target is 0. */
 const divergence: Operation = {
   parameters: ["input", "target", "size_average", "reduce", "reduction", "log_target"],
   run: (args) => {

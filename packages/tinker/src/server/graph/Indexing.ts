@@ -126,7 +126,7 @@ const gathered: Operation = {
   }
 }
 
-/** Available under torch's names, as `torch.<name>` and as a tensor method. */
+/** Operations that are available as `torch.<name>` and as a tensor method, by torch's name. */
 export const shared: Readonly<Record<string, Operation>> = {
   narrow: {
     parameters: ["input", "dim", "start", "length"],

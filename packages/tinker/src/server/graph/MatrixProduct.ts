@@ -28,7 +28,7 @@ const matmul: Operation = {
   run: (args) => matrixProduct(args.tensor("input"), args.tensor("other"))
 }
 
-/** Available under torch's names, as `torch.<name>` and as a tensor method. */
+/** Operations that are available as `torch.<name>` and as a tensor method, by torch's name. */
 export const shared: Readonly<Record<string, Operation>> = {
   matmul: matmul,
   mm: matmul,

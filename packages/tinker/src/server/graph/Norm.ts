@@ -35,7 +35,7 @@ const vectorNorm: Operation = {
   run: (args) => normOver(args.tensor("input"), args.number("ord", 2), axesIn(args, args.tensor("input")))
 }
 
-/** Available under torch's names, as `torch.<name>` and as a tensor method. */
+/** Operations that are available as `torch.<name>` and as a tensor method, by torch's name. */
 export const shared: Readonly<Record<string, Operation>> = {
   norm
 }

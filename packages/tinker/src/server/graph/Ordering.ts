@@ -193,7 +193,7 @@ const quantile: Operation = {
   }
 }
 
-/** Available under torch's names, as `torch.<name>` and as a tensor method. */
+/** Operations that are available as `torch.<name>` and as a tensor method, by torch's name. */
 export const shared: Readonly<Record<string, Operation>> = {
   cummax: cumulativeExtreme(greater),
   cummin: cumulativeExtreme(less),

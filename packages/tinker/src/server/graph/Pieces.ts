@@ -101,7 +101,7 @@ const triangle = (isLower: boolean): Operation => ({
   }
 })
 
-/** Available under torch's names, as `torch.<name>` and as a tensor method. */
+/** Operations that are available as `torch.<name>` and as a tensor method, by torch's name. */
 export const shared: Readonly<Record<string, Operation>> = {
   flip: {
     parameters: ["input", "dims"],

@@ -40,7 +40,7 @@ const logAddExp = binary(
   "float"
 )
 
-/** Available under torch's names, as `torch.<name>` and as a tensor method. */
+/** Operations that are available as `torch.<name>` and as a tensor method, by torch's name. */
 export const shared: Readonly<Record<string, Operation>> = {
   sign: step(Math.sign),
   sgn: step(Math.sign),

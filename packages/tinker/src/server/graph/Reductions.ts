@@ -29,7 +29,9 @@ const mean: Operation = {
   }
 }
 
-/** Computes each gradient as the product of the other elements, without division. */
+/**
+ * The product of elements. The gradient of an element is the product of the other elements, computed without division.
+ */
 const product: Operation = {
   parameters: ["input", "dim", "keepdim", "dtype"],
   run: (args) => {
@@ -133,7 +135,7 @@ const anyOrAll = (start: boolean): Operation => ({
   }
 })
 
-/** Available under torch's names, as `torch.<name>` and as a tensor method. */
+/** Operations that are available as `torch.<name>` and as a tensor method, by torch's name. */
 export const shared: Readonly<Record<string, Operation>> = {
   sum,
   nansum: {

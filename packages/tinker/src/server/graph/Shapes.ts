@@ -57,7 +57,7 @@ export const sizesOf = (args: Arguments, name: string): ReadonlyArray<number> =>
 
 const same: Operation = { parameters: ["input", "memory_format"], run: (args) => args.tensor("input") }
 
-/** Available under torch's names, as `torch.<name>` and as a tensor method. */
+/** Operations that are available as `torch.<name>` and as a tensor method, by torch's name. */
 export const shared: Readonly<Record<string, Operation>> = {
   reshape: {
     parameters: ["input", "shape"],

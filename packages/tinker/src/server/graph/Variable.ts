@@ -5,7 +5,10 @@ import * as Tensor from "./Tensor.ts"
 /** ∂output/∂operand for one element. */
 export type Slope = (x: number, y: number, output: number) => number
 
-/** The `parents` of a value, and how to compute their gradients from the value's gradient. A parent without a gradient has none. */
+/**
+ * The `parents` of a value, and how to compute their gradients from the value's gradient. `pull` returns undefined for
+ * a parent that gets no gradient.
+ */
 interface Origin {
   readonly parents: ReadonlyArray<Variable>
   readonly pull: (gradient: Float64Array) => ReadonlyArray<Float64Array | undefined>
