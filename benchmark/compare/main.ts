@@ -145,9 +145,9 @@ pairs (for the bootstrap the first ${bootstrapped}, with ${Bootstrap.resamples} 
 0.8. A binary reward is 1 with that probability; a graded reward varies around it with a standard deviation of 0.15. "Deviation" is the
 standard deviation of a seed's mean. The standard error of a coverage is 0.2 %, or 0.7 % for the bootstrap. The last column is the share of ${affected} pairs for which
 the interval of compare lies above 0 if the better method is better by ${shownEffect} on every problem.`,
-  `- **compare** is \`CrossedEffects.difference\`: Welch's degrees of freedom over the seeds' means, plus the problems' variance without the
-  noise that the seeds' means already contain. With a single seed on a side the interval is only about these runs: it does not cover other
-  seeds, and \`compare\` gives no verdict on methods.
+  `- **compare** is \`CrossedEffects.difference\`: it adds the variance of the seeds' means, with Welch's degrees of freedom, to the problems'
+  variance, from which it subtracts the noise that the seeds' means already contain. With a single seed on a side, the interval
+  covers only these runs and not other seeds, and \`compare\` gives no verdict on methods.
 - **components of at least 0**: the seeds' variance minus the problems' noise, at least 0, with Satterthwaite's degrees of freedom over all
   three components; restricted maximum likelihood gives the same components.
 - **equal deviations**: like compare, but with Student's S + T − 2 degrees of freedom, as if both methods varied equally by seed.

@@ -86,7 +86,7 @@ try {
   const [first] = pairs
   Report.publish("main-job", "The main job against an earlier commit", [
     `\`npm start\` at commit ${commit} and now: tiny-128, 32 problems × 8 attempts, ${iterations} iterations, the first not counted. Numbers are medians
-of ${rounds} alternating rounds, ratios are within a round. ${Quiet.disturbance()}`,
+of ${rounds} alternating rounds; each ratio compares times of one round. ${Quiet.disturbance()}`,
     Report.table(["seconds per iteration", commit, "now", "faster"], [
       row("sampling", ({ sampling }) => sampling),
       row("training", ({ training }) => training),

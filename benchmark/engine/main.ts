@@ -77,10 +77,10 @@ const rows = [...contestants.keys()].map((name) => [
 const { batch, length, newTokens, promptLength, rank, slots } = Workload
 Report.publish("engine", "Training and sampling on the CPU", [
   `The model is tiny-128 with a LoRA adapter of rank ${rank}. A GRPO step is the first batch of \`npm start\`, ${Workload.groups} prompts × ${Workload.groupSize} answers as the engine
-sampled them, with importance sampling and Adam: PyTorch pads it to one batch, the engine computes each shared prefix once. A packed step
+sampled them, with importance sampling and Adam: PyTorch pads the sequences to one batch; the engine computes each shared prefix once. A packed step
 is ${batch} sequences of ${length} tokens without shared prefixes, with cross entropy and Adam (jax-js without Adam). Sampling is ${slots} concurrent
 sequences with ${promptLength} prompt tokens and ${newTokens} new tokens each. All programs compute the same losses from the same weights. jax-js has no threads
-in Node; the engine uses one per processor. Numbers are medians of ${rounds} alternating rounds, ratios are within a round. ${Quiet.disturbance()}`,
+in Node; the engine uses one per processor. Numbers are medians of ${rounds} alternating rounds; each ratio compares times of one round. ${Quiet.disturbance()}`,
   Report.table(
     [
       "",

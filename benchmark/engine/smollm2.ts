@@ -53,7 +53,7 @@ Report.publish("smollm2-sampling", "Sampling from SmolLM2", [
   `SmolLM2-135M-Instruct in ${
     [...files.keys()].join(" and ")
   }, ${Prompts.count} concurrent prompts of ${Prompts.tokens.length} tokens, ${Prompts.newTokens} new tokens each at temperature 1. Numbers are medians of ${rounds}
-alternating rounds, ratios are within a round. ${Quiet.disturbance()}`,
+alternating rounds; each ratio compares times of one round. ${Quiet.disturbance()}`,
   Report.table(
     ["", "sampled tokens/s", "effect-rl to it"],
     [...contestants.keys()].map((name) => [name, of(name).toFixed(0), `${ratio(name).toFixed(2)}×`])

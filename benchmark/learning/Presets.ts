@@ -178,12 +178,12 @@ const publish = Effect.fnUntraced(function*(subjects: ReadonlyArray<Subject>) {
   const outcomes = outcomesOf(subjects, kept)
   Report.write(name, "What the presets learn, and what they do not", [
     `Measured last ${kept.machine}.`,
-    `Recipes run with the settings that the engine uses if no model is named, on two workers of the embedded engine; the recipes with sums
+    `Recipes run with their default settings for the embedded engine, on two of its workers; the recipes with sums
 have \`--model effect-rl/tiny-tasks\`, but rubric trains \`effect-rl/tiny-128\`, twenty_questions \`effect-rl/tiny-questions\`, and search_tool \`effect-rl/tiny-tools\`. The
 numbers are shares of correct answers to held-out problems, sampled at temperature 1, with 95 % intervals. For tic-tac-toe they are mean
 rewards against a random opponent, from −2 for an illegal move to 1; its curves are of self-play, in which one side's win is the other's
 loss. For preference-model they are shares of correct verdicts on held-out comparisons: the untrained model gives no verdict, and chance is
-one half. For rubric they are the means of what the judge gives. The intervals of guess-number and twenty_questions are wide because only
+one half. For rubric they are mean scores from the judge. The intervals of guess-number and twenty_questions are wide because only
 four numbers and five things are held out, each played 64 and 48 times. search_tool is asked 16 times about each of 15 held-out places.
 Seconds are those of training; for distill and distill-multi, of teachers and student. If the load is above 3 or missing, other programs shared the two processors.`,
     ...drawings.map(({ name, title }) =>

@@ -78,9 +78,10 @@ Report.publish("smollm2", "Does a real language model learn?", [
 numbers below 100, with 16 problems × 8 attempts per iteration, at most 24 tokens, and a learning rate of 3e-4. The held-out problems are
 200 pairs that are never trained on, answered greedily. Other programs ran on the machine meanwhile. Intervals are Wilson's.
 
-The model learns to answer within the limit, and to add: most answers of the base model reach the 24 tokens, and with 80 tokens it answers
+The model learns to answer within the limit, and to add: most answers of the base model are cut at 24 tokens, and with 80 tokens it answers
 0.105 of the held-out problems correctly. With 8 problems per iteration, seed 0 ended at 0.525 [0.456, 0.593]. With
-shuffled rewards the policy drifts: halfway its answers happened to be short enough, and in the end it was back where it began.`,
+shuffled rewards the policy drifts: after 15 iterations many of its answers happened to be short enough; after 30 it was back near its
+start.`,
   Report.table(
     ["", "before [95 %]", "after 15 iterations", "after 30", "iterations", "minutes", "sampling, s", "training, s"],
     runs.map(({ after, before, halfway, iterations, sampling, seconds, title, training }) => [

@@ -72,13 +72,13 @@ Report.publish("agreement", "Verdicts of the same programs in every place", [
       `${passed(wrong[index] ?? [])} of ${spoiled.length}`
     ])
   ),
-  `Programs whose verdicts differ, in how they ended or after how many cases: **${differences.length}**.`,
+  `Programs whose verdicts differ between places, in their outcome or in the number of cases that ran: **${differences.length}**.`,
   ...(differences.length === 0
     ? []
     : [Report.table(["family", ...places.map(({ name }) => name), "program"], differences)]),
   ...(differences.some(([family]) => family === "math")
     ? [
-      "The last digit of `math`'s functions depends on the C library: WASI has musl's, and results are compared to the last digit." +
+      "The last digit of `math`'s functions depends on the C library: WASI uses musl, and results are compared to the last digit." +
       (differences.every(([family]) => family === "math") ? " No other family differs." : "")
     ]
     : []),

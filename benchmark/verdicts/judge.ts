@@ -109,8 +109,8 @@ Report.publish("verdicts", "Verdicts on labelled runs", [
   `Made by \`npm run bench:verdicts\`. The rules for verdicts were last changed on ${
     date(rules.at)
   } UTC. A run's label, which names its planted
-problem or says that it is good, was committed before the run was made; a run counts as held out as long as the rules have not changed
-since. \`benchmark/verdicts/main.ts ROUND\` makes the runs of a round; the number of the round determines their seeds, sizes, rates,
+problem or says that it is good, was committed before the run was made; a run counts as held out until the rules
+are changed again. \`benchmark/verdicts/main.ts ROUND\` makes the runs of a round; the number of the round determines their seeds, sizes, rates,
 algorithms and faults. The runs' records and audit findings are stored without transcripts, ${
     size.toFixed(1)
   } MB compressed.`,
@@ -121,8 +121,8 @@ algorithms and faults. The runs' records and audit findings are stored without t
   "Earlier held-out rounds, as judged at that time:",
   Report.table(["round", "runs", "right", "share", "what was wrong"], earlier),
   ...(heldOut.length > 0 ? [] : [
-    `No run was made since the rules were last changed: **the newest held-out number is the last of these rounds**, and the runs below say how
-well the rules fit what they were made for.`
+    `No run has been made since the rules were last changed. **The newest held-out share is that of the last of these rounds**; the runs below
+only show how well the rules fit the runs for which they were written.`
   ]),
   ...(lacking.length === 0 ? [] : [`Planned but not made: ${lacking.join(", ")}.`]),
   ...(heldOut.length === 0 ? [] : ["## Held out", table(heldOut)]),

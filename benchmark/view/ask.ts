@@ -188,9 +188,10 @@ such runs, and prime-rl's dashboard by its documentation, on 2026-11-26. A numbe
 answer of the closest question in [view-beside.md](view-beside.md); other numbers of steps are unknown.`,
     `\`Kinds.ts\` and \`Asked.ts\` list the runs and their planted faults. Two definitions of the key are taken from the page: a
 reward of at least 0.5 is good, and overlapping stages share their time equally.`,
-    `When the questions were first asked, on 2026-11-28, 23 answers were right. The page was fixed for 5 (no count if it is 0), 11 (no dollars
-by kind of token), 12 (a click on a token in a group lost it), 21 (no reading at equal tokens), 22 (no mean by tag) and 29 (nothing
-recorded). In 5, 6, 10, 12 and 15 the key was wrong. It was first written only from the records; for 5, 6, 10 and 12 it was corrected after reading the page's code.`,
+    `When the questions were first asked, on 2026-11-28, 23 answers were right. The page was then changed for questions 5
+(it showed no count if the count was 0), 11 (no dollars by kind of token), 12 (a click on a token in a group lost the token), 21 (no
+reading at equal tokens), 22 (no mean by tag) and 29 (nothing recorded). The answer key was wrong for questions 5, 6, 10, 12 and 15,
+because it had been written only from the records; for 5, 6, 10 and 12 it was corrected after reading the page's code.`,
     ...(wrong.length === 0 ? [] : ["## What is wrong or missing", wrong.join("\n")])
   ]
   if (chosen.length === 0) Report.publish("questions", "Thirty questions on fourteen kinds of run", parts)

@@ -1,5 +1,6 @@
-// Tutorial 05: the same with the library's abstractions. Steps through an environment by hand, rolls out a group, looks at its advantages
-// and datums, and trains for four iterations. The tiny model has only learned sums, so its reward on these word problems stays near 0.
+// Tutorial 05: reinforcement learning with the library's abstractions. Steps through an environment by hand, rolls out a group, looks at
+// its advantages and datums, and trains for four iterations. The tiny model has only learned sums, so its reward on these word problems
+// stays near 0.
 import {
   Advantage,
   ChatModel,

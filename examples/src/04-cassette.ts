@@ -1,4 +1,5 @@
-// A cassette: five iterations of learning to add, recorded once through the Tinker API. Replays the training without a server, key or GPU.
+// A cassette: five iterations of learning to add, recorded once through the Tinker API. This program replays the training without a server,
+// key or GPU.
 import { ChatModel, Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Preset } from "@effect-rl/engine"
 import { HuggingFace } from "@effect-rl/files"

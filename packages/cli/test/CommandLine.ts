@@ -33,7 +33,7 @@ const environment = Layer.mergeAll(NodeServices.layer, Invocation.layer, noTermi
 const runAt = <A>(place: Layer.Layer<A>, args: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const exit = yield* Effect.exit(Failure.report(Root.run("1.2.3")(args)))
-    // On a busy machine the test clock warns after a second in which nobody moves it.
+    // On a busy machine the test clock logs a warning if no test adjusts it for a second.
     const lines = (all: ReadonlyArray<unknown>) =>
       all.map(String).filter((line) => !line.includes("A test is using time"))
     const ran: Ran = {

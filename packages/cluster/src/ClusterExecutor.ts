@@ -64,7 +64,7 @@ const make: Effect.Effect<Executor.Executor, never, Services | Scope> = Effect
           Effect.onExit((exit) => Exit.hasInterrupts(exit) ? Effect.void : forget(id))
         )
       })
-    // Null means that workers took this driver for lost. It was only paused, so it sends the group again.
+    // Null means that workers considered this driver lost. It was only paused, so it sends the group again.
     const roll = (job: Executor.Job, left = mostLost): ReturnType<Executor.Executor["roll"]> =>
       Effect.flatMap(send(job), (rolled) => {
         if (rolled !== null) return Rolled.unwrap(rolled)

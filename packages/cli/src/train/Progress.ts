@@ -88,7 +88,7 @@ export const update = (self: Progress, record: RunRecord.RunRecord): Progress =>
         ...self,
         iteration: record.iteration,
         phase: "sampling",
-        // The record of a proposal adds groups to those of its iteration.
+        // A proposal's groups are added to those of its iteration.
         groups: { completed: record.proposal === undefined ? 0 : self.groups.completed, total: record.groups }
       }
     case "GroupRolledOut":

@@ -30,7 +30,7 @@ describe.each(programs)("%s", { concurrent: false }, (name, few, program) => {
           assert.deepStrictEqual(sampled(folder), { asked: program.sequences, recorded: program.sequences })
           return outcome(folder)
         })
-        // If there is only one point, it is a `SIGTERM` for runs with unsaved iterations.
+        // Signals alternate between the points. A single point gets `SIGTERM` only if the run does not save every iteration.
         const signals = saveEvery > 1 ? ["SIGKILL", "SIGTERM"] as const : ["SIGTERM", "SIGKILL"] as const
         for (const point of points(pointsEach(few), saveEvery, program, signals)) {
           yield* withFolder((folder) => {

@@ -21,7 +21,7 @@ describe("effect-rl regrade", () => {
     Effect.gen(function*() {
       const { out } = yield* run("regrade", yield* recorded, "--credit", "leave_one_out")
       assert.include(out, "as it was credited → as by \"leave_one_out\"")
-      // Two of four answers are right: 1 − 1/3 instead of 1 − 1/2.
+      // Two of four answers are right, so a right answer's advantage is 1 − 1/3 (the mean of the other three) instead of 1 − 1/2.
       assert.match(out.at(-1) ?? "", /^2 +0\.500 +2 → 2 +0\.500 → 0\.667 +0 +8$/)
     }))
 
@@ -31,7 +31,8 @@ describe("effect-rl regrade", () => {
         Effect.gen(function*() {
           return (yield* run("regrade", yield* recorded, ...flags)).out.at(-1) ?? ""
         })
-      // Two of four answers are right: a right answer alone makes 2/3 of its pairs right, a wrong answer none.
+      // Two of four answers are right. A right answer is the only right one in 2 of its 3 pairs (advantage 2/3); a wrong answer adds
+      // nothing.
       assert.match(
         yield* regraded("--credit", "pass_at_k", "--pass-k", "2"),
         /^2 +0\.500 +2 → 2 +0\.500 → 0\.333 +4 +8$/

@@ -166,7 +166,7 @@ export const response = (action: Action, from: Language, to: Language): Retokeni
     }
   }
   const writeStop = (text: string, end: number) => {
-    // The tokens of a stop have no boundaries in common with the text, so theirs lie between two bytes.
+    // The tokens of a stop share no boundary with the text, so their ends are placed between two bytes.
     const start = at
     const stop = stopTokens(to, text)
     for (const token of stop.slice(0, -1)) write(token, Math.min(start + 0.5, end))

@@ -376,7 +376,7 @@ const program = <E, R, RE, RR>(
           recorded: yield* recordedProposals,
           cursor: yield* Ref.make(from)
         }
-        // A chunk has one iteration, so each is checked only after the one before it.
+        // Chunks of one iteration: whether an iteration fits the budget is checked only after the previous iteration.
         return Stream.range(from.iteration, until - 1, 1).pipe(
           Stream.takeWhileEffect(() => fits(running)),
           Stream.flatMap(() => iterate(running))

@@ -317,7 +317,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
       ...givenRollout,
       ...rollout,
       dynamic,
-      // An episode that fills the model's context ends there. If prompts do not grow, the turn limit ends it.
+      // An episode ends when it fills the model's context. If its prompts do not grow, the turn limit ends it.
       limits: Limits.tighter({ maxTurns: defaultMaxTurns, ...rollout.limits }, {
         maxTrajectoryTokens: model.capabilities.contextLength
       })

@@ -90,7 +90,7 @@ describe("Retokenized.response", () => {
       )
       assert.isTrue(isWhole)
       assert.strictEqual(letters.decode(tokens), "hello world")
-      // "hel" + "lo" + " wor" + "ld" and "h" + "e" + "l" + "lo w" + "o" + "r" + "l" + "d"
+      // Own tokens: "hel" + "lo" + " wor" + "ld". Other tokens: "h" + "e" + "l" + "lo w" + "o" + "r" + "l" + "d".
       assert.deepStrictEqual([...spans.own], [0, 1, 3, 4])
       assert.deepStrictEqual([...spans.other], [0, 3, 6, 8])
     }))

@@ -122,7 +122,7 @@ describe("Credit.distill with models", () => {
       const models = { student, teacher }
       const tokens = words.encode("hello world")
       const { advantages } = yield* responseOf({ teacher: client, models }, student, tokens, "length")
-      // "hel" is 3 letters; "lo" and " wor" are "lo w", "o" and "r"; "ld" is 2 letters.
+      // Spans in the student's and in the teacher's tokens: "hel" and 3 letters; "lo" + " wor" and "lo w" + "o" + "r"; "ld" and 2 letters.
       const expected = [-3 + 0.1, (-3 + 0.5) / 2, (-3 + 0.5) / 2, -2 + 0.4]
       expected.forEach((value, at) => assert.closeTo(advantages[at] ?? NaN, value, 1e-6))
     }))

@@ -250,7 +250,7 @@ describe("TrainingData.assemble compared with tinker-cookbook", () => {
     "error" in recorded.expect ? [{ ...recorded, ...recorded.expect }] : []
   )
 
-  // Arrays without an action token are int64 upstream, which typed arrays cannot be.
+  // Upstream gives arrays without an action token the type int64. Only values are compared.
   it.each(assembled)("makes the same datums ($id)", (recorded) => {
     assert.deepStrictEqual(
       assembleOne(turnsOf(recorded), recorded.input.advantage).map((datum) => ({

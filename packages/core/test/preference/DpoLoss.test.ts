@@ -102,7 +102,7 @@ describe.each(PairLoss.names)("the loss %s", (name) => {
     const [before, after] = [won, { ...won, logprobs: won.logprobs.map((value) => value + 2 ** -8) }].map((one) =>
       lossOf([one, lost]).loss
     )
-    // IPO is minimal at its margin, so it may be as far from it on the other side.
+    // IPO's loss is minimal at its target margin, so a step beyond the margin need not decrease the loss.
     if (name !== "ipo") assert.isBelow(after ?? NaN, before ?? NaN)
   })
 })

@@ -263,7 +263,7 @@ describe("an interrupted run", () => {
       const run = { iterations: 2, saveEvery: 2 }
       const before = yield* scripted(written("Mind: digits"), written("Mind: digits, units"))
       yield* kill({ reflector: before.reflector, run }, (record) => !isProposal(0)(record))
-      // Its first proposal is lost, so the reflector is asked for it again, and now answers differently.
+      // The killed run lost its first proposal, so the resumed run asks the reflector again, which now answers differently.
       const { prompts, reflector } = yield* scripted(written("Mind: colours"), written("Mind: rhymes"))
       yield* drain({ reflector, run })
       assert.lengthOf(yield* Ref.get(prompts), 2)

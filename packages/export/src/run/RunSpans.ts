@@ -152,7 +152,7 @@ export const make = (): (record: RunRecord.RunRecord) => ReadonlyArray<Span> => 
         state.validation.length = 0
         return []
       case "Sampling":
-        // The record of a proposal adds groups to a sampling that has begun.
+        // A proposal adds groups to a sampling phase that has already begun.
         if (record.proposal === undefined) state.sampling = record
         return validated(state)
       case "Credited":

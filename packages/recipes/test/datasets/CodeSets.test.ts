@@ -41,7 +41,7 @@ const rows = {
     contest_date: "2025-02-01T00:00:00",
     starter_code: "class Solution:\n    def double(self, n: int) -> int:\n        ",
     public_test_cases: JSON.stringify([{ input: "2", output: "4", testtype: "functional" }]),
-    // [{"input": "[1]\n2", "output": "3", "testtype": "functional", "é": "€"}]
+    // The compressed form of [{"input": "[1]\n2", "output": "3", "testtype": "functional", "é": "€"}]
     private_test_cases:
       "eJxrYIoIYmBgiK5WyswrKC1RslJQijaMjckzUtJRUMovLYGKGYO4JanFJSWVBakggbTSvOSSzPy8xByQTEypgUGqJUg8ptTIIDFZqTa2kEEPALw7Glw=",
     metadata: "{\"func_name\": \"double\"}"

@@ -22,7 +22,7 @@ describe.runIf(isThere)(`tutorial 05${isThere ? "" : ` (skipped: no ${file})`}`,
       if (prompt._tag !== "Prompt") return
       const tokens = yield* ModelInput.toTokens(prompt.input)
       assert.strictEqual(tokens.length, 27)
-      // What the tokenizer of the wheel gives for the question.
+      // The tokens of the question, as encoded by the tokenizer in the wheel.
       // dprint-ignore
       const question = [3710, 369, 220, 17, 478, 220, 18, 30, 9357, 678, 4087, 303, 1088, 76367, 6061, 3443, 13]
       assert.deepStrictEqual([...tokens.subarray(3, 20)], question)

@@ -66,7 +66,7 @@ export const make = (path: string, files: SandboxFiles, owner: Owner | undefined
       },
       catch: provision
     }),
-    // Removing by a process of its own takes longer.
+    // Removing the folder in a separate process takes longer.
     () => isWritable ? FolderRemoval.remove(path) : Effect.sync(() => rmSync(path, { recursive: true, force: true }))
   )
 

@@ -57,7 +57,7 @@ export const training = (
   const work = Effect.flatten(model.turns.take(operation, number, submit))
   const once = number === undefined ? {} : { once: { key: `seq_id ${number} of model ${model.id}`, content } }
   return futures.begin({ work, tokens, session: model.session.id, ...once }).pipe(
-    // If the request cannot be started now, the client repeats it, and it keeps its turn.
+    // If the request cannot be started now, the client repeats it, and the request keeps its turn.
     Effect.map((request_id) => promised({ request_id, model_id: model.id }))
   )
 }

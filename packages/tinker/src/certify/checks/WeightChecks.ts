@@ -167,7 +167,7 @@ export const loaded: Check.Check = {
     }
     yield* expectApart([left, back])
     yield* expectAll([left, back, byPath])
-    // The same number of steps as before the first snapshot, but in other directions.
+    // Takes as many steps as before the first snapshot, but in other directions.
     yield* push(client, 2)
     const other = {
       what: "a snapshot after as many other steps",
