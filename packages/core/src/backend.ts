@@ -26,7 +26,7 @@ export * as RequestRules from "./backend/RequestRules.ts"
 export * as SampleStream from "./backend/SampleStream.ts"
 /** Finds out by sampling how far a backend's seeds make samples reproducible. */
 export * as SeedProbe from "./backend/SeedProbe.ts"
-/** The value of each named loss and its derivatives, for a backend that computes losses itself. */
+/** Computes each named loss and its derivatives, for a backend that computes losses itself. */
 export * as LossValue from "./backend/LossValue.ts"
 /** A loss computed by the caller, turned into a weighted cross entropy with the same gradient. */
 export * as CustomLoss from "./backend/CustomLoss.ts"

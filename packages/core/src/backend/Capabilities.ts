@@ -14,7 +14,7 @@ export type LossReduction = "token-sum" | "sequence-mean" | "unknown"
  * - `sample`: sample `i` of a request equals the sample of a single-sample request with seed + `i`
  */
 export const seeds = ["none", "duplicates", "request", "sample"] as const
-/** What a backend promises about seeds; see `seeds`. */
+/** How far a seed makes samples repeatable; `seeds` explains each value. */
 export type Seeds = typeof seeds[number]
 
 /**
@@ -33,8 +33,8 @@ export interface Capabilities {
   readonly seeds: Seeds
   readonly promptLogprobs: boolean
   /**
-   * Largest `topkPromptLogprobs` that a request may ask for, and largest `topkSampleLogprobs` if `sampling` lists it; 0 if the backend has
-   * neither.
+   * The largest `topkPromptLogprobs` of a request; 0 if the backend does not support it. If `sampling` lists `topkSampleLogprobs`, the same
+   * limit applies to it.
    */
   readonly topkPromptLogprobs: number
   /** Optional request fields that the backend supports in addition to those of every backend. Default: none. */

@@ -1,8 +1,9 @@
 /**
  * The values of the losses and their derivatives with respect to the targets' log-probabilities, for a backend that computes them itself: L
- * and c = ∂L/∂lp per token. The loss is the sum of L over tokens; the gradient of the weights depends only on c.
+ * and c = ∂L/∂lp per token. The loss is the sum of L over tokens; the gradient with respect to the model's weights depends on the loss only
+ * through c.
  *
- * ratio = exp(lp − q), where q is the log-probability with which the token was sampled, A its advantage, and w its weight.
+ * ratio = exp(lp − q), where q is the log-probability with which the token was sampled, A is its advantage, and w is its weight.
  *
  * | loss                | L                              | c                                        |
  * |---------------------|--------------------------------|------------------------------------------|
@@ -136,7 +137,7 @@ export const crossEntropy = (logprobs: Float32Array, { weights }: Weighted): Los
   return { loss, gradient }
 }
 
-/** Whether a token contributes to the loss: if its advantage is 0, only `dro` uses it. */
+/** Whether a token with this advantage contributes to the loss `name`. A token whose advantage is 0 contributes only to `dro`. */
 export const counts = (name: string, advantage: number): boolean => name === "dro" || advantage !== 0
 
 /** A policy loss and its gradient for `logprobs` of shape `[T]`. */
@@ -160,7 +161,10 @@ export const policy = (
   return { loss, gradient }
 }
 
-/** The value of `loss` and its gradient for one datum. Throws a `TypeError` if the loss has no published formula or reads other inputs. */
+/**
+ * The value and gradient of `loss` for one datum. Throws a `TypeError` for `cross_entropy` if the datum has no weights, and for
+ * `stable_reinforce`, which has no published formula.
+ */
 export const evaluate = (
   { config, name }: Loss.Loss<Datum.Kind>,
   inputs: Datum.Inputs[Datum.Kind],

@@ -28,8 +28,8 @@ export interface Tokens {
 /** How requests are counted and limited. */
 export interface Metering {
   /**
-   * Wraps a client so that its requests are counted, at the prices of `model`, or by default of the model in the client's path. A request
-   * that passes two metered clients is counted once.
+   * Wraps a client so that its requests are counted for `model`, whose prices apply. Default: the client's `modelPath`. A request that
+   * passes two metered clients is counted once.
    */
   readonly meter: (client: SamplingClient, model?: string) => SamplingClient
   /**
@@ -80,7 +80,8 @@ export interface Counter {
 }
 
 /**
- * Counts by model and enforces no limits. For groups that are rolled out in another process: the run then adds their tokens with `count`.
+ * Counts tokens by model and enforces no limits. Used for groups that are rolled out in another process: the run then adds their tokens
+ * with `count`.
  */
 export const counter = (): Counter => {
   const known = new Map<string, Tokens>()

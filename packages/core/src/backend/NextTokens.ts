@@ -1,6 +1,6 @@
 /**
- * Log-probabilities of targets from a client that only samples. Targets with a weight must be the next tokens, so input and targets form
- * one prompt.
+ * Computes log-probabilities of targets with a client that only samples. Every target with a weight must be the token after its position,
+ * because the input and its last target are scored as one prompt.
  */
 import * as Effect from "effect/Effect"
 import type * as Datum from "../model/Datum.ts"

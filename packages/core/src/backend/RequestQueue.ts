@@ -9,11 +9,11 @@ import type * as Scope from "effect/Scope"
 import type { Pending } from "./Pending.ts"
 import { Closed, TinkerError } from "./TinkerError.ts"
 
-/** A queue of calls that run one after another. */
+/** A queue of calls, which run one after another. */
 export interface RequestQueue {
   /**
    * Accepts a call; `operation` names it in errors. Fails as `Closed` if the queue is closed or an earlier failure was never awaited. If a
-   * decisive call fails, the calls that are then waiting do not run and fail as `Closed`.
+   * call with `isDecisive` fails, the calls submitted before its failure do not run and fail as `Closed`.
    */
   readonly submit: <A, E>(
     operation: string,
@@ -65,7 +65,7 @@ export const make: Effect.Effect<RequestQueue, never, Scope.Scope> = Effect.gen(
   /** The first failure that has not been awaited yet. Because of it, the next call is refused, and so are all later ones. */
   let unseen: Failure | undefined
   let failedBecause: string | undefined
-  /** The latest failure of a decisive call. */
+  /** The latest failure of a call with `isDecisive`. */
   let decisive: Failure | undefined
 
   const failure = () => {
@@ -75,7 +75,7 @@ export const make: Effect.Effect<RequestQueue, never, Scope.Scope> = Effect.gen(
     return failedBecause
   }
 
-  /** The decisive failure, if any, that happened after `known` was the latest one. */
+  /** Describes the latest decisive failure, if it happened after `known`; undefined otherwise. */
   const failureSince = (known: Failure | undefined) =>
     decisive === undefined || decisive === known
       ? undefined

@@ -213,7 +213,7 @@ const allFit = (data: ReadonlyArray<Pick<GraphDatum, "modelInput">>, capabilitie
 
 /**
  * Checks that the model supports the loss and its configuration, and that the data fit the context and the vocabulary, have matching
- * lengths, finite values where the loss reads, advantages only where the mask is not 0, and valid provenance.
+ * lengths, finite values where the loss reads them, advantages only where the mask is not 0, and valid provenance.
  */
 export const pass = (
   data: ReadonlyArray<Datum.Datum<Datum.Kind>>,
@@ -349,7 +349,7 @@ const lastN = ({ prompt, promptLogprobs, promptLogprobsLastN: last }: Sampling.S
 const topk = (field: string, count = 0): Found =>
   one(field, count, count === 0 || isCount(count), "a whole number of at least 0")
 
-/** Checks that the schema can be enforced exactly, and that the request has a stop after it. */
+/** Checks that the schema can be enforced exactly, and that the request's `stop` is not an empty list. */
 const grammar = ({ grammar, params: { stop } }: Sampling.SampleRequest): Found => {
   if (grammar === undefined) return []
   const { calls, jsonSchema } = grammar

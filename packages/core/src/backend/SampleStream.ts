@@ -14,7 +14,10 @@ const nothing: Sampling.SampledTokens = {
   stopReason: "length"
 }
 
-/** Asks for everything at once if the request has a text stop or a grammar, because either may span several pieces. */
+/**
+ * The request for the next piece. It asks for the whole response if there is a text stop or a grammar, because either may span several
+ * pieces.
+ */
 const pieceOf = (request: Sampling.SampleRequest, most: number): Sampling.SampleRequest => {
   const { grammar, params } = request
   const isWhole = typeof params.stop?.[0] === "string" || grammar !== undefined

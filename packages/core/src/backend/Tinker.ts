@@ -7,30 +7,27 @@ import type { SamplingClient } from "./SamplingClient.ts"
 import type { TinkerError } from "./TinkerError.ts"
 import type { Checkpoint, TrainingClient, UserMetadata } from "./TrainingClient.ts"
 
-/**
- * Options of a LoRA adapter. Defaults: `loraRank` 32, all parts trained. With equal seeds, backends that support seeds initialise equal
- * adapters.
- */
+/** Options of a LoRA adapter. With equal seeds, backends that support seeds initialise equal adapters. */
 export interface LoraOptions {
   /** The base model's name at the backend. */
   readonly baseModel: string
-  /** Rank of the adapter's matrices. Default: the backend's. */
+  /** Rank of the adapter's matrices. Default: 32. */
   readonly loraRank?: number
   /** Seed of the adapter's initial values. Default: the backend's. */
   readonly seed?: number
-  /** Adapt the MLP layers. Default: the backend's. */
+  /** Adapt the MLP layers. Default: true. */
   readonly trainMlp?: boolean
-  /** Adapt the attention layers. Default: the backend's. */
+  /** Adapt the attention layers. Default: true. */
   readonly trainAttn?: boolean
-  /** Adapt the output layer. Default: the backend's. */
+  /** Adapt the output layer. Default: true. */
   readonly trainUnembed?: boolean
   /** Metadata of the training run, for backends that list runs. */
   readonly userMetadata?: UserMetadata
 }
 
 /**
- * Metadata of the new training run, and the digest that the checkpoint had when it was saved. A backend that verifies digests refuses a
- * checkpoint with another digest.
+ * Options of a client that continues from a checkpoint: metadata of the new training run, and the digest that the checkpoint had when it
+ * was saved. A backend that verifies digests refuses a checkpoint with another digest.
  */
 export interface StateOptions extends Pick<LoraOptions, "userMetadata">, Pick<Checkpoint, "digest"> {}
 

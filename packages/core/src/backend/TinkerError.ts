@@ -92,7 +92,7 @@ export class Unrecorded extends Schema.TaggedError<Unrecorded>()("Unrecorded", {
   }
 }
 
-/** Every reason for which a backend call can fail. */
+/** A reason for which a backend call can fail. */
 export const Reason = Schema.Union([
   RateLimited,
   Rejected,

@@ -72,7 +72,7 @@ export interface GraphDatum {
   readonly counted?: Uint8Array
 }
 
-/** Named texts that say who or what made an artifact. A service's listings return them. */
+/** Texts by name that a program attaches to a training run or a checkpoint. The service returns them when it lists these. */
 export type UserMetadata = Readonly<Record<string, string>>
 
 /** Retention and metadata of a saved checkpoint. */
@@ -83,12 +83,9 @@ export interface SaveOptions {
   readonly userMetadata?: UserMetadata
 }
 
-/**
- * Options for external weights: the retention, and the age recipients (native or SSH public keys) that can decrypt the files. Default: the
- * files are not encrypted.
- */
+/** Options for external weights. The retention is that of other checkpoints. */
 export interface ExternalSaveOptions extends Pick<SaveOptions, "ttl"> {
-  /** Public keys of age; the file is encrypted for their owners. Default: not encrypted. */
+  /** Public keys of age (native or SSH). Only their owners can decrypt the files. Default: not encrypted. */
   readonly ageEncryptionRecipients?: ReadonlyArray<string>
 }
 

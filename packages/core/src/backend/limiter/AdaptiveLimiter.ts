@@ -95,7 +95,8 @@ const closed = new TinkerError({
 })
 
 /**
- * Waits for the request's turn. Yields first, because the fiber that admitted this request must run on before it can admit the next one.
+ * Waits until the request is admitted. A request that had to wait then yields once, because the fiber that admitted it must run on before
+ * it can admit the next one.
  */
 const turn = ({ admitted }: PermitQueue.Waiter) =>
   Effect.suspend(() => {

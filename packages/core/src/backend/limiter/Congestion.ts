@@ -16,12 +16,12 @@ export interface Congestion {
   readonly epoch: () => number
   /** Records an answer. `tokens` is the length of the longest sequence, which determines the time. */
   readonly answered: (sent: Sent, permits: number, millis: number, tokens: number) => void
-  /** Records a rejection. True if the request was sent after the last decrease and no request sent since then has been answered. */
+  /** Records a rejection. True if the request was sent after the last decrease and no request sent since that decrease has been answered. */
   readonly rejected: (sent: Sent) => boolean
 }
 
 const decrease = 0.9
-/** Number of answers before the limiter tries again a limit that was too high, so at most one request in this many is rejected. */
+/** Number of answers before the limiter tries a limit again that was too high. At most one request in this many is therefore rejected. */
 const patience = 256
 const smallestWindow = 16
 const slower = 1.5

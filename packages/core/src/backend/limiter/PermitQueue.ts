@@ -24,7 +24,7 @@ export interface PermitQueue {
   readonly add: (waiter: Waiter) => void
   /** Puts a request that was sent and rejected back into the queue. */
   readonly addAgain: (waiter: Waiter) => void
-  /** False if the request was no longer waiting. */
+  /** Removes a waiting request; false if it was no longer waiting. */
   readonly remove: (waiter: Waiter) => boolean
   readonly next: () => Waiter | undefined
   /** Removes the request that `next` returned, and charges its permits to its lane. */

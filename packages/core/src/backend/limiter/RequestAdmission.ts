@@ -31,8 +31,8 @@ export interface RequestAdmission {
   /** Removes a waiting request; false if it was no longer waiting. */
   readonly leave: (waiter: PermitQueue.Waiter) => boolean
   /**
-   * Returns the permits of a finished request. The result is the number of milliseconds after which `wake` must be called; undefined if the
-   * end of the request began no pause.
+   * Returns the permits of a finished request. The result is the number of milliseconds after which the caller must call `wake`, or
+   * undefined if no pause began.
    */
   readonly settle: (waiter: PermitQueue.Waiter, ending: Ending, now: number) => number | undefined
   readonly wake: (now: number) => void
