@@ -64,7 +64,10 @@ const chooseRenderer = (
   return Effect.flatMap(chooseName(name, renderer, tokenizer), (chosen) => Renderers.byName(chosen, tokenizer))
 }
 
-/** Warns of a named renderer that the registry does not list for the model. One that runs the model's own chat template is fine too. */
+/**
+ * Logs a warning if the registry does not list the renderer for the model. The renderer that runs the model's own chat template is always
+ * accepted.
+ */
 const warnIfUnusual = (name: string, { name: renderer }: Renderer.Renderer, { renderers }: ModelRegistry.Model) =>
   renderers.includes(renderer) || renderer === JinjaRenderer.name ? Effect.void : Effect.logWarning(
     `the renderer "${renderer}" is not one of those for ${name} (${renderers.join(", ")}), so the model may read`

@@ -1,11 +1,14 @@
-/** A starting value for the learning rate. */
+/** The recommended learning rate of a model. */
 import * as Effect from "effect/Effect"
 import * as ModelRegistry from "./ModelRegistry.ts"
 
 const fullRate = 5e-5
 const loraOverFull = 10
 
-/** How fast the learning rate falls with the hidden size, for the two model families on which it was measured. */
+/**
+ * The exponent of the hidden size in the formula of the learning rate, for the two model families on which it was measured; undefined for
+ * other models.
+ */
 const exponent = (name: string): number | undefined => {
   const lower = name.toLowerCase()
   if (lower.includes("llama")) return 0.781
@@ -18,7 +21,7 @@ const loraRate = (model: ModelRegistry.Model): number | undefined => {
   return power === undefined ? undefined : fullRate * loraOverFull * (2000 / model.hiddenSize) ** power
 }
 
-/** How the weights are trained. The learning rate depends on it. */
+/** The kind of training and the optimizer, on which the learning rate depends. */
 export interface Options {
   /** Whether a LoRA adapter is trained instead of all weights. Default: true. */
   readonly isLora?: boolean

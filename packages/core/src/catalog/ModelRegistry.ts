@@ -36,7 +36,7 @@ export interface Model {
   /** The repository from which the tokenizer is loaded. */
   readonly tokenizer: string
   readonly loraParametersPerRank?: LoraParametersPerRank
-  /** Absent if the hosted service does not have the model, or its price is not known here. */
+  /** Prices at the hosted service. Absent if the service does not have the model, or its price is not known here. */
   readonly price?: PublishedPrices.Price
   /** An empirical LoRA learning rate, for a model that the general formula does not fit. */
   readonly loraLearningRate?: number

@@ -15,20 +15,20 @@ export interface Price {
   readonly sample: number
   /** Tokens of a training pass, with or without gradients. */
   readonly train?: number
-  /** The price is half of the regular one. The service does not say until when. */
+  /** True if the price is half of the regular one. The service does not say how long the discount lasts. */
   readonly isDiscounted?: true
-  /** The stored file that quotes the model page. */
+  /** The file on GitHub from which the price was copied. */
   readonly quotedBy: string
 }
 
 /** The address at which the service publishes the prices of all its models. */
 export const published = "https://tinker-docs.thinkingmachines.ai/tinker/models.json"
 
-/** Rows of `models.json` at its SHA-256, read on 2026-09-29. */
+/** A file with rows of the service's `models.json`, read on 2026-09-29. */
 const rows = "github.com/makiba11/predicting-em: model_screening/pricing.json"
-/** Text of the model page, read on 2026-10-07. */
+/** A file with the text of the model page, read on 2026-10-07. */
 const page = "github.com/api-evangelist/thinking-machines: plans/thinking-machines-plans-pricing.yml"
-/** A table from the model page, September 2026, without training prices. */
+/** A file with a table from the model page of September 2026, without training prices. */
 const table = "github.com/Muvon/octolib: src/llm/providers/tinker.rs"
 
 const price = (

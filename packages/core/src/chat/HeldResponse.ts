@@ -32,7 +32,10 @@ export const closing = ({ renderer: { stop }, tokenizer }: Pick<Model, "renderer
   return typeof first === "string" ? tokenizer.encode(first) : Int32Array.of(first)
 }
 
-/** What the renderer parses from a response that consists of this text and the stop; `None` if the renderer cannot parse it. */
+/**
+ * The message and the deltas that the renderer parses from a response that consists of this text and the stop; `None` if the renderer
+ * cannot parse it.
+ */
 const reading = ({ renderer, tokenizer }: Model, messages: Messages, text: string) => {
   const reader = renderer.stream(messages)
   const first = reader.push([...tokenizer.encode(text), ...closing({ renderer, tokenizer })])
@@ -69,7 +72,10 @@ const obstacle = ({ capabilities: { sampling = [] }, name }: Model, messages: Me
 const reasons = ({ renderer: { name } }: Model) =>
   `the renderer ${name} treats the beginning of a reply as reasoning: turn reasoning off`
 
-/** The grammar of responses that are one value of the schema. Fails with the reason if there is none. */
+/**
+ * A grammar for responses that are one JSON value of the schema. The result is a failure with the reason if the model cannot be constrained
+ * or the schema cannot be enforced.
+ */
 export const value = Effect.fnUntraced(function*(
   model: Model,
   messages: Messages,
@@ -84,7 +90,10 @@ export const value = Effect.fnUntraced(function*(
     : Result.fail(`its schema has a part that no grammar can enforce: ${problem}`)
 })
 
-/** The grammar of responses whose tool calls satisfy the constraints. Fails with the reason if there is none. */
+/**
+ * A grammar for responses whose tool calls satisfy the constraints. The result is a failure with the reason if the model cannot be
+ * constrained or a strict tool's schema cannot be enforced.
+ */
 export const calls = Effect.fnUntraced(function*(
   model: Model,
   messages: Messages,

@@ -1,4 +1,4 @@
-/** Chat templates of tokenizers. */
+/** The chat template of a tokenizer. */
 import type * as Result from "effect/Result"
 
 /** The variables of a template: `messages`, `tools`, `add_generation_prompt`, and any others that the template reads. */

@@ -133,7 +133,7 @@ export const fromToolSpec = ({ description, name, parameters }: ToolSpec): Tool 
   function: { name, description, parameters }
 })
 
-/** A call without an id gets an id from its index. */
+/** The call in OpenAI's format. A call without an id gets one from its index, such as `call_0`. */
 const fromCall = (call: Message.ToolCall, index: number) => ({
   id: call.id ?? `call_${index}`,
   type: "function" as const,
@@ -145,7 +145,7 @@ const fromImage = ({ data, format }: Message.ImagePart): Part => ({
   image_url: { url: `data:image/${format};base64,${Base64.encode(data)}` }
 })
 
-/** One string, or the texts and images in order. */
+/** The content in OpenAI's format: one string, or the texts and images in order if there is an image. */
 const fromContent = (message: Message.Message): string | ReadonlyArray<Part> => {
   const parts = Message.parts(message)
   if (!parts.some((part) => part.type === "image")) return Message.text(message)
@@ -226,7 +226,7 @@ export const fromConversation = ({ messages, tools }: Conversation): ChatConvers
   ...(tools.length > 0 && { tools: tools.map(fromToolSpec) })
 })
 
-/** Why a response ended: at its stop, with tool calls to answer, or without a proper end, which counts as the length limit. */
+/** The `finish_reason` of a response: `length` if it did not end properly, `tool_calls` if it has calls to answer, otherwise `stop`. */
 export const finishReason = ({ message, termination }: Parsed): "stop" | "tool_calls" | "length" => {
   if (termination === "malformed") return "length"
   return message.toolCalls !== undefined && message.toolCalls.length > 0 ? "tool_calls" : "stop"

@@ -109,7 +109,7 @@ export interface Renderer {
 /** A conversation ready to be rendered, and the tools that its first messages describe. */
 export interface Offering {
   readonly messages: ReadonlyArray<Message.Message>
-  /** Absent if there are no tools. */
+  /** The tools that the messages describe; absent if no tools were given. */
   readonly offered?: Offered
 }
 

@@ -52,7 +52,7 @@ export interface ByteTokenizer extends Tokenizer.Tokenizer {
 /** Whether the tokenizer's tokens stand for bytes. */
 export const hasBytes = (tokenizer: Tokenizer.Tokenizer): tokenizer is ByteTokenizer => tokenizer.bytesOf !== undefined
 
-/** What a model writes its responses with. */
+/** The tokenizer and the renderer with which a model writes its responses. */
 export interface Language {
   readonly tokenizer: ByteTokenizer
   readonly renderer: Pick<Renderer, "stop">
@@ -60,7 +60,7 @@ export interface Language {
 
 type Action = Pick<Sampling.SampledTokens, "tokens" | "stopReason">
 
-/** A response in other tokens. */
+/** A response in the tokens of another model, aligned with the original tokens. */
 export interface Retokenized {
   readonly tokens: Int32Array
   readonly spans: Spans
@@ -78,7 +78,7 @@ const bytesOf = ({ bytesOf }: ByteTokenizer, tokens: Int32Array) => {
   return { bytes, ends }
 }
 
-/** A special token, the stop, or the ordinary text between them, and the position after it, in bytes. */
+/** A part of a response: a special token, the stop, or ordinary text. `end` is the position after it, in bytes. */
 interface Piece {
   readonly kind: "special" | "stop" | "text"
   readonly text: string

@@ -22,7 +22,7 @@ export interface Tokenizer {
   readonly eosTokenId: number | undefined
   /** The model's chat template, if the tokenizer has one. */
   readonly chatTemplate?: JinjaTemplate
-  /** A hash of the definition, equal for tokenizers that encode alike. */
+  /** A hash of the tokenizer's definition. Tokenizers with the same fingerprint encode alike. */
   readonly fingerprint: string
 }
 
