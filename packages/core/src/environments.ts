@@ -20,7 +20,7 @@ export * as UserSimulator from "./env/message/UserSimulator.ts"
 export * as Game from "./env/game/Game.ts"
 /** A game in which the policy plays one side and opponents play the others. */
 export * as Versus from "./env/game/Versus.ts"
-/** What model-based graders share: the error of an answer without a verdict, and the count of judge calls. */
+/** Code shared by graders that ask a model: the error of an answer without a verdict, and the count of judge calls. */
 export * as Judge from "./env/judge/Judge.ts"
 /** A criterion for good answers, worded for a judge. */
 export * as Rubric from "./env/judge/Rubric.ts"
@@ -28,7 +28,7 @@ export * as Rubric from "./env/judge/Rubric.ts"
 export * as PreferenceModel from "./env/judge/PreferenceModel.ts"
 /** Which group members are compared with each other, and how the comparisons become scores. */
 export * as Tournament from "./env/judge/Tournament.ts"
-/** Several datasets combined into one, each contributing a fixed share of the groups. */
+/** Several datasets combined into one, which draws groups from them in proportion to given weights. */
 export * as Interleaved from "./data/Interleaved.ts"
 /** Batches whose groups are selected by the results of earlier rollouts. */
 export * as Difficulty from "./data/Difficulty.ts"

@@ -27,8 +27,9 @@ export interface LearnabilityOptions {
 }
 
 /**
- * The weight max(4·p·(1 − p), `least`), where p is the share of finished members that succeeded last time; `least` if no member finished,
- * and 1 for a group not yet seen. The weight is highest if half of the members succeed, because such a group is the most informative.
+ * The weight max(4·p·(1 − p), `least`), where p is the fraction of finished members that succeeded in the group's latest rollout; `least`
+ * if no member finished, and 1 for a group not yet seen. The weight is highest if half of the members succeed, because such a group is the
+ * most informative.
  */
 export const learnability = ({ least = 0.05, success }: LearnabilityOptions): Weight => ({
   name: `learnability ${success} ${least}`,

@@ -32,7 +32,7 @@ export interface Epochs<out A> {
   readonly length: number
   /** A hash of the rows and their order, for a dataset's fingerprint. */
   readonly fingerprint: string
-  /** Undefined if every batch is full, or if an epoch has only one batch. */
+  /** The last batch of the first epoch, if it is short; undefined if every batch is full, or if an epoch has only one batch. */
   readonly shortBatch: ShortBatch | undefined
   /**
    * The rows of a batch, as a pure function of the arguments. Dies if `index` is out of range. A batch never contains rows of two epochs.

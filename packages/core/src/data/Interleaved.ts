@@ -1,4 +1,4 @@
-/** Combines several datasets into one, each with a given share of the groups. */
+/** Combines several datasets into one, whose groups are drawn from them in proportion to given weights. */
 import * as Effect from "effect/Effect"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import * as Check from "../settings/Check.ts"
@@ -9,12 +9,12 @@ import * as History from "./History.ts"
 import * as Order from "./InterleavedOrder.ts"
 import * as RLDataset from "./RLDataset.ts"
 
-/** A dataset and its share of the groups. */
+/** A dataset and its weight. */
 export interface Source<out E = never, out R = never> {
   /** The name of the source, unique among the sources. The name and a slash precede the keys of the source's groups. */
   readonly name: string
   readonly dataset: RLDataset.RLDataset<E, R>
-  /** Relative share of the groups. */
+  /** The source's weight. The sources' groups are drawn in proportion to their weights. */
   readonly weight: number
 }
 

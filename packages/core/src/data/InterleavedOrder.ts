@@ -1,7 +1,7 @@
 /** The order in which the groups of several sources are interleaved. */
 import * as Seed from "../records/Seed.ts"
 
-/** The properties of a source on which the order depends. */
+/** The name, the weight and the number of groups of a source, on which the order depends. */
 export interface Pool {
   readonly name: string
   readonly weight: number
@@ -54,7 +54,7 @@ const schedule = (pools: ReadonlyArray<Pool>, slots: number, seed: number): Sche
   return { sourceS, groupS }
 }
 
-/** Schedules by seed. The schedule of the most recent seed is cached. */
+/** Returns a function from seeds to schedules that caches the schedule of the most recent seed. */
 export const remembered = (pools: ReadonlyArray<Pool>, slots: number) => {
   let last: { readonly seed: number; readonly schedule: Schedule } | undefined
   return (seed: number): Schedule => {

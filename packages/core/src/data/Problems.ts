@@ -9,7 +9,7 @@ import * as Grader from "../env/Grader.ts"
 import * as ProblemEnv from "../env/ProblemEnv.ts"
 import type { BatchSettings } from "./BatchSettings.ts"
 
-/** A graded reward. Its name is part of the dataset's fingerprint. */
+/** A function that grades responses. Its name is part of the dataset's fingerprint. */
 export interface Reward<out E = never, out R = never> {
   readonly name: string
   readonly of: (text: string) => number | Effect.Effect<number, E, R>
@@ -67,7 +67,7 @@ const checked = <E, R>({ model, prefix = [] }: Options, { answer, check, questio
     checkAnswer: check ?? ((text) => text.trim() === answer.trim())
   })
 
-/** The properties of a group other than key, size and tags. */
+/** A text for `EnvGroupBuilder.form`: how the problem is graded, and the number of messages before its question. */
 const formOf = ({ check, reward }: Problem<unknown, unknown>, { prefix = [] }: Options) => {
   const graded = reward?.name ?? (check === undefined ? "exact match" : "own check")
   return prefix.length === 0 ? graded : `${graded} after ${prefix.length} messages`

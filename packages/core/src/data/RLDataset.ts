@@ -14,8 +14,8 @@ import * as Problems from "./Problems.ts"
 
 /**
  * A dataset of `length` batches. `batch(i, seed, history)` must be a pure function of its arguments, because a resumed run calls it again.
- * The fingerprint identifies the data, their order and the composition of the groups, but not the number of batches; a resumed run compares
- * it.
+ * The fingerprint identifies the data, their order and the composition of the groups, but not the number of batches. A resumed run checks
+ * that it has not changed.
  *
  * @see tinker-cookbook `RLDataset`
  */
@@ -36,7 +36,7 @@ export interface RLDataset<out E = never, out R = never> {
   ) => Effect.Effect<ReadonlyArray<EnvGroupBuilder.EnvGroupBuilder<E, R>>, E, R>
 }
 
-/** How rows become groups, the batch size, and the order of the rows. */
+/** The function that makes a group from a row, the batch size, and the order of the rows. */
 export interface FromArrayOptions<A, B>
   extends Omit<Epochs.Options, "batchSize">, Pick<BatchSettings.BatchSettings, "groupsPerBatch">
 {
@@ -102,7 +102,7 @@ export function fromArray<A, E, R>(
   }
 }
 
-/** How rows become problems, their groups, and the order of the rows. */
+/** The function that makes a problem from a row, the options of its group, and the order of the rows. */
 export interface ProblemsOptions<A, E, R> extends Problems.Options, Omit<FromArrayOptions<A, never>, "group"> {
   /** A row's question and the check of its answers. */
   readonly problem: (row: A, index: number) => Problems.Problem<E, R>
@@ -129,7 +129,7 @@ export const problems = <A, E = never, R = never>(
     group: (row, index) => Problems.group(String(index), problem(row, index), options)
   })
 
-/** The name of a change to a dataset, which becomes part of its fingerprint. */
+/** The name of a change to a dataset. It becomes part of the dataset's fingerprint. */
 export interface Named {
   readonly name: string
 }

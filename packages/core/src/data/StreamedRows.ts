@@ -64,7 +64,7 @@ export const make = Effect.fnUntraced(function*<A, E, R>(
   const batchesPerEpoch = Math.floor(rows / batchSize)
   const length = batchesPerEpoch * epochs
 
-  /** The rows of an epoch in shuffled order, if they are shuffled. */
+  /** The rows of an epoch. If `shuffleWithin` is set, each block of that many rows is shuffled. */
   const ordered = (epoch: number, seed: number) => {
     const placed = stream.pipe(
       Stream.take(rows),

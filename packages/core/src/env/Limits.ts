@@ -3,7 +3,10 @@ import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as Setting from "../settings/Setting.ts"
 
-/** Limits that change the samples belong to a run's identity; limits that only decide which attempts fail may change. */
+/**
+ * The settings of an episode's limits. Limits that change the samples belong to a run's identity; limits that only decide which attempts
+ * fail may change when the run is resumed.
+ */
 export const LimitSettings = Schema.Struct({
   /** Policy calls. */
   maxTurns: Setting.int({ least: 1, help: "Policy calls", identity: true }),
@@ -100,7 +103,10 @@ export const exhausted = (self: Limits, observationTokens: number, sampledTokens
 
 const unlessSpent = (left: number) => left > 1 ? left : Infinity
 
-/** The maximum number of tokens of the next turn; undefined if unlimited. An exhausted budget, which a hook ignored, does not limit it. */
+/**
+ * The maximum number of tokens of the next turn; undefined if unlimited. A budget with at most one token left, after which a hook let the
+ * episode continue, does not limit it.
+ */
 export const turnTokens = (self: Limits, observationTokens: number, sampledTokens: number): number | undefined => {
   const least = Math.min(
     self.maxTurnTokens ?? Infinity,

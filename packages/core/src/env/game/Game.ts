@@ -60,7 +60,7 @@ const settled = <State>(match: Match<State>): Match<State> =>
 export const toMove = <State>({ ending, game, state }: Match<State>): number | undefined =>
   ending === undefined ? game.toMove(state) : undefined
 
-/** The reward of a player who makes an illegal move. The match then ends, and the other players neither win nor lose. */
+/** The reward of a player who makes an illegal move. The match then ends, and the other players get 0. */
 export const illegalMoveReward = -2
 
 const end = <State>(match: Match<State>, by: Ending["by"], player: number, reward: number): Match<State> => ({

@@ -46,7 +46,7 @@ export interface Options<T extends FunctionTool.FunctionTool<unknown, unknown>, 
   readonly messages: ReadonlyArray<Message.Message>
   /** The expected answer, for transcripts. */
   readonly reference?: string
-  /** Called once, when the episode is completed or has no turns or tool calls left. */
+  /** Called once, when the policy calls no tool, a tool ends the episode, or the limit on turns or tool calls is reached. */
   readonly grade: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<GroupReward, E, R>
 }
 
@@ -102,7 +102,7 @@ const step = Effect.fnUntraced(function*<E, R>(
   return { ...reported, _tag: "Done", stopReason, ...graded, metrics: EnvMetric.merge(answered.metrics, metrics) }
 })
 
-/** The stop reason of a turn: the first that applies, in this order; undefined if the episode continues. */
+/** Why the episode ends after a turn: the first reason that applies, in this order; undefined if the episode continues. */
 const stopReasonOf = <E, R>(
   { maxTurns, turns }: Talk<E, R>,
   asked: number,
