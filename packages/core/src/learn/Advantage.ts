@@ -27,11 +27,11 @@ export interface Estimator {
    * credit.
    */
   readonly source?: Signal.Source
-  /** Checks of its options, which a run performs before it starts. */
+  /** Checks of the estimator's options, which a run performs before it starts. */
   readonly checks?: ReadonlyArray<Check.Check>
   /** The smallest group size that an option allows, and the option's name. A run checks its groups in the first iteration. */
   readonly leastMembers?: { readonly option: string; readonly members: number }
-  /** Names of the metrics that it compares instead of the reward. Default: none. */
+  /** Names of the metrics that the estimator compares instead of the reward. Default: none. */
   readonly components?: ReadonlyArray<string>
 }
 

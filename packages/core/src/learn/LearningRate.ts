@@ -41,8 +41,8 @@ export const make = (name: string, at: LearningRate["at"], config: JsonObject = 
 export const constant = (rate: number): LearningRate => make("constant", () => rate, { rate })
 
 /**
- * A schedule that decays after the warm-up. `shape` gets the completed share of the remaining iterations: 0 at the peak, below 1 in the
- * last iteration.
+ * A schedule that decays after the warm-up. `shape` gets the completed fraction of the iterations after the warm-up: 0 at the peak, below 1
+ * in the last iteration.
  */
 const decayed = (name: string, { peak, warmup = 0 }: Options, shape: (share: number) => number) =>
   make(name, ({ iteration, iterations }) => {
@@ -75,7 +75,7 @@ export const from = (rate: number | LearningRate): LearningRate => typeof rate =
 export const check = (rate: LearningRate, iterations: number): Check.Check =>
   Check.option("update.learningRate", rate.at({ iteration: 0, iterations }), Check.number({ least: 0 }))
 
-/** The rate's peak and its course, as settings of recipes. */
+/** Settings of recipes for the learning rate: its peak, its schedule and the warm-up. */
 export const LearningRateSettings = Schema.Struct({
   /** Adam's step size, at its peak. Default: 1e-4. */
   learningRate: Setting.number({ above: 0, default: 1e-4, help: "Adam's step size, at its peak" }),
@@ -111,6 +111,6 @@ export const fromSettings = (
   }
 }
 
-/** What a run's identity contains: only the rate, if it is constant. */
+/** The learning rate in a run's identity: the rate itself if it is constant, otherwise the schedule's name and configuration. */
 export const identity = ({ config, name }: LearningRate): Json =>
   name === "constant" ? config["rate"] ?? null : { name, ...config }

@@ -1,4 +1,4 @@
-/** Whether the rewards of a group say which tokens were better. */
+/** Separates the groups whose rewards can be compared from those that give nothing to train on. */
 import * as GroupResult from "../rollout/GroupResult.ts"
 
 /** A group with something to compare, in the sense of `Source`. Only this module can create one. */
@@ -23,7 +23,7 @@ export interface ConstantGroup {
   readonly reason: string
 }
 
-/** The signal of one group. */
+/** The signal of one group: informative, constant or skipped. */
 export type Signal = InformativeGroup | ConstantGroup | GroupResult.Skipped
 
 const rewardsOf = (group: GroupResult.Group) => GroupResult.survivors(group).map(([member]) => group.rewardsG[member])
@@ -34,8 +34,8 @@ const differ = (rewards: ReadonlyArray<number | undefined>) => rewards.some((rew
 export const isInformative = (group: GroupResult.Group): boolean => differ(rewardsOf(group))
 
 /**
- * What is compared: `members` compares the members of each group, and `batch` all members of all groups. `tokens` is for credit that judges
- * each token separately; every group that has members is then informative.
+ * Which rewards are compared: `members` compares those of the members of each group, and `batch` those of all members of all groups.
+ * `tokens` is for credit that judges each token separately; every group that has members is then informative.
  */
 export type Source = "members" | "batch" | "tokens"
 

@@ -43,8 +43,8 @@ const discounted = (values: Float64Array, discount: number): Float64Array => {
 }
 
 /**
- * Discounts a value per trained token and adds it to the token's advantage. Unknown values (NaN) and values at other positions count as 0;
- * positions that are not trained on keep advantage 0.
+ * Adds to each trained token's advantage the discounted sum of the values at this and all later positions. Unknown values (NaN) and values
+ * at other positions count as 0; positions that are not trained on keep advantage 0.
  */
 export const add = (datum: TrainingDatum, valuesT: Float64Array, discount: number): TrainingDatum => {
   const { mask } = datum.inputs

@@ -17,7 +17,7 @@ export interface TrainingDatum extends Datum.Datum<"PolicyTokens"> {
 /** A turn and the advantage of each token of its action. */
 export interface Step {
   readonly transition: Trajectory.Transition
-  /** Rounded to float32 when the datum is made. */
+  /** The advantages of the action's tokens. They are rounded to float32 when the datum is made. */
   readonly advantages: Float64Array
 }
 

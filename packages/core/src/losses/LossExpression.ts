@@ -226,7 +226,7 @@ export const values = <X extends Extras>(
   }
 }
 
-/** What each sum and mean in a term ranges over: the mask, or the given weights. */
+/** For each sum and mean in a term, the mask or the weights over which it ranges. */
 const reductions = (term: Any): ReadonlyArray<Any | "mask"> => {
   const { node } = term
   switch (node._tag) {

@@ -60,7 +60,7 @@ const clippedObjective = (
   high: PerSequence
 ): PerToken => neg(minimum(mul(ratio, advantages), mul(clamp(ratio, { low, high }), advantages)))
 
-/** −ρA. */
+/** −ρA: the policy gradient with importance weights, without clipping. */
 export const importanceSampling = make(
   "importance_sampling",
   { equivalent: Loss.importanceSampling },

@@ -45,18 +45,18 @@ export interface Datum<K extends Kind> {
   readonly kind: K
   readonly modelInput: ModelInput.ModelInput
   readonly inputs: Inputs[K]
-  /** The turns from which it was made; absent for data that were not rolled out. */
+  /** The turns from which the datum was made; absent for data that were not rolled out. */
   readonly origin?: Origin
   /**
    * For each target, the optimizer step of the weights that sampled it, shape `[T]`; −1 for tokens that the policy did not write. Absent if
    * the turns do not record their steps; all targets then have the step in `origin`.
    */
   readonly samplerSteps?: Int32Array
-  /** The prompts and samples that its positions come from, for backends that train on data recorded during sampling. */
+  /** The prompts and samples that the datum's positions come from, for backends that train on data recorded during sampling. */
   readonly provenance?: Provenance
 }
 
-/** The member and turns from which a datum was made. Measurements of the datum are recorded for them. */
+/** The member and turns from which a datum was made. Records and metrics of the datum refer to them. */
 export interface Origin {
   /** Index of the dataset's batch that contains the group. */
   readonly iteration: number
@@ -67,7 +67,10 @@ export interface Origin {
   readonly turns: ReadonlyArray<number>
   /** Index of the datum among those of its member, from 0. A new datum begins if a prompt does not continue an earlier turn. */
   readonly segment: number
-  /** The optimizer step of the weights that sampled it. If several weights sampled its turns, the step at the beginning of the group. */
+  /**
+   * The optimizer step of the weights that sampled the datum's tokens. If several weights sampled its turns, the step at the beginning of
+   * the group.
+   */
   readonly samplerStep: number
 }
 

@@ -80,7 +80,7 @@ const mostParts = mostCharacters / 2
 
 const inAll = `at most ${mostParts} schemas, numbers of ranges and counted items in all`
 
-/** What remains of the limits on levels and parts. Nested schemas share one count of parts. */
+/** The levels and parts that a schema may still use. Nested schemas share one count of parts. */
 interface Budget {
   readonly levels: number
   readonly parts: { left: number }
@@ -174,7 +174,7 @@ const wideRanges: ReadonlyArray<readonly [from: number, to: number]> = [
   [least, 0]
 ]
 
-/** A range with more numbers makes a grammar too large. */
+/** Maximum number of integers in a range that is enforced by listing them. More would make a grammar too large. */
 const mostNumbers = 1024
 
 /** Lists the integers of a small range, and keeps a range of `wideRanges`. Fails for other ranges. */
@@ -232,7 +232,7 @@ const each = (path: string, schemas: Object, budget: Budget): Result.Result<Obje
   return Result.succeed(Object.fromEntries(all))
 }
 
-/** No other properties are allowed beside declared ones, because they could repeat a declared name. */
+/** An object with declared properties may have no others, because these could repeat a declared name. */
 const object = (path: string, schema: Object, budget: Budget): Held => {
   const { additionalProperties: others, properties = {}, required = [] } = schema
   if (!isObject(properties)) return unheld(at(path, "properties"), properties, "an object of schemas")
@@ -279,7 +279,7 @@ const anyOf = (path: string, schemas: ReadonlyArray<Schema.Json>, budget: Budget
   return all.length === 0 ? unheld(path, schemas, "at least one schema") : Result.succeed({ anyOf: all })
 }
 
-/** The schema of a keyword that may only stand alone; undefined for any other keyword. */
+/** The canonical schema of a keyword that must be alone in its schema; undefined for any other keyword. */
 const alone = (path: string, key: string, value: Schema.Json, budget: Budget): Held | undefined => {
   switch (key) {
     case "$ref":

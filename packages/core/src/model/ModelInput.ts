@@ -104,7 +104,7 @@ const sameBytes = (left: ArrayLike<number>, right: ArrayLike<number>) => {
 export const sameImage = (left: Image, right: Image) =>
   left.format === right.format && left.expectedTokens === right.expectedTokens && sameBytes(left.data, right.data)
 
-/** What follows `prefix`; `undefined` if the input does not begin with it. The division of text into chunks does not matter. */
+/** The part of the input after `prefix`; `undefined` if the input does not begin with it. The division of text into chunks does not matter. */
 export const after = (self: ModelInput, prefix: ModelInput): ModelInput | undefined => {
   let index = 0
   let offset = 0

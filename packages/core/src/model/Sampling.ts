@@ -45,7 +45,7 @@ export interface SampledTokens {
    */
   readonly maskedLogprobs?: Float32Array
   readonly stopReason: SampleStopReason
-  /** The optimizer step of the weights that sampled it, if a policy uses the newest weights for each turn. */
+  /** The optimizer step of the weights that sampled the sequence, if the policy uses the newest weights for each turn. */
   readonly samplerStep?: number
   /** The backend's name of this sequence. A datum's provenance refers to it. */
   readonly sequenceId?: string
@@ -77,7 +77,7 @@ export interface SampleRequest {
   readonly promptAltTokens?: number
   /** Score only this many tokens at the end of the prompt; needs `promptLogprobs`. */
   readonly promptLogprobsLastN?: number
-  /** Let the backend record what the loss `stable_reinforce` needs of each sequence. */
+  /** Let the backend record the data about each sequence that the loss `stable_reinforce` needs. */
   readonly recordStabilityInfo?: boolean
   /**
    * Sample only text that the grammar allows, followed by a stop. A sequence that reaches its token limit is a prefix of such a text. All

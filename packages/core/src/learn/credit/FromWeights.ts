@@ -39,9 +39,9 @@ export interface Gaps {
    * raised to it. NaN at positions that were not requested or have no log-probability.
    */
   readonly of: (datum: TrainingData.TrainingDatum) => Float32Array
-  /** Share of the trained tokens that the other weights forbid or find less likely than `leastLogprob`. */
+  /** Fraction of the trained tokens that the other weights forbid or find less likely than `leastLogprob`. */
   readonly forbidden: number
-  /** Share of the datums whose end the other weights did not read. */
+  /** Fraction of the datums whose end the other weights did not read. */
   readonly truncated: number
 }
 
@@ -87,7 +87,7 @@ const compare = (
   return { trained, forbidden }
 }
 
-/** The position of the first trained token in the sequence that the other weights read; infinite if there is none. */
+/** The position of the first trained token in the sequence that the other weights read; 0 if there is none. */
 const firstTrained = ({ datum: { inputs: { mask } }, spans: { other, own } }: Reading.Reading) => {
   const span = own.subarray(0, -1).findIndex((t) => mask[t] === 1)
   return span < 0 ? 0 : other[span] ?? 0
@@ -154,7 +154,7 @@ const addPull = (
   }))
 
 export interface DistillOptions<out E = never, out R = never> extends Partial<Pull> {
-  /** Samples from the weights to learn from. */
+  /** A client of the weights to learn from. */
   readonly teacher: SamplingClient
   /** Estimator of advantages from the task's rewards, which are added to the teacher's. Default: none. */
   readonly estimator?: Advantage.Estimator
@@ -176,7 +176,7 @@ export interface DistillOptions<out E = never, out R = never> extends Partial<Pu
   readonly maxContextLength?: number
 }
 
-/** The default of tinker-cookbook's `max_context_length`. */
+/** The limit on the teacher's tokens with a `prompt`: tinker-cookbook's default of `max_context_length`. */
 const contextBehindPrompt = 32_768
 
 /**
@@ -191,8 +191,9 @@ const contextBehindPrompt = 32_768
  * over a response is the same as in the teacher's tokens. A response is scored up to the first byte that the teacher's tokenizer cannot
  * write.
  *
- * Metrics: `teacher_kl` is the mean of log q − log p, `teacher_truncated` the share of the datums whose end the teacher did not read, and
- * `teacher_forbidden` the share of the trained tokens that the teacher forbids or finds less likely than e⁻⁵⁰, which count as −50 nats.
+ * Metrics: `teacher_kl` is the mean of log q − log p, `teacher_truncated` is the fraction of the datums whose end the teacher did not read,
+ * and `teacher_forbidden` is the fraction of the trained tokens that the teacher forbids or finds less likely than e⁻⁵⁰, which count as −50
+ * nats.
  *
  * @see tinker-cookbook `distillation.train_on_policy`, `distillation.sdft`
  */
@@ -245,8 +246,8 @@ export const distill = <E = never, R = never>(
  * after it in its datum. Positions that are not trained on keep advantage 0. Groups that the other credit finds constant, such as solved
  * ones, get only the penalty, so the policy stays close to the reference there as well; a group whose advantages are all 0 is not trained
  * on. If the reference's capabilities exclude prompt log-probabilities, the run fails as `Unsupported` before it samples. Metrics:
- * `kl_policy_base` is mean(d), and `kl_forbidden` the share of the trained tokens that the reference forbids or finds less likely than
- * e⁻⁵⁰, which count as −50 nats.
+ * `kl_policy_base` is mean(d), and `kl_forbidden` is the fraction of the trained tokens that the reference forbids or finds less likely
+ * than e⁻⁵⁰, which count as −50 nats.
  *
  * @example
  * const reference = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))

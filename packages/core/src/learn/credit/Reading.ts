@@ -1,4 +1,7 @@
-/** What other weights read of a datum to score its tokens: the datum's own sequence, another prompt before it, or other tokens. */
+/**
+ * The sequences that other weights read to score a datum's tokens: the datum's own sequence, one with another prompt, or one in other
+ * tokens.
+ */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -21,7 +24,7 @@ export interface OtherPrompt<out E = never, out R = never> {
   readonly of: (group: GroupResult.Group) => Effect.Effect<ModelInput.ModelInput, E, R>
 }
 
-/** The tokenizers and renderers of a student and of a teacher that writes other tokens. */
+/** The tokenizers and renderers of a student and a teacher with different tokenizers. */
 export interface Models {
   readonly student: Pick<ChatModel, "tokenizer" | "renderer">
   readonly teacher: Pick<ChatModel, "tokenizer" | "renderer">
@@ -163,7 +166,7 @@ const translated = Effect.fnUntraced(function*(
   )
 })
 
-/** What other weights read of each datum of a group. */
+/** The sequences that other weights read to score the datums of a group. */
 export const ofGroup = Effect.fnUntraced(function*<E, R>(
   { data, result }: GroupCredit,
   { models, prompt }: Options<E, R>

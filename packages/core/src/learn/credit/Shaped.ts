@@ -60,8 +60,8 @@ export interface OverlongOptions {
 }
 
 /**
- * r − penalty·clamp((l − (L − B)) / B, 0, 1), where l is the number of the member's action tokens: the soft overlong punishment of DAPO
- * (arXiv:2503.14476). Answers of up to L − B tokens are not penalised.
+ * Changes the reward r to r − penalty·clamp((l − (L − B)) / B, 0, 1), where l is the number of the member's action tokens: the soft
+ * overlong punishment of DAPO (arXiv:2503.14476). Answers of up to L − B tokens are not penalised.
  *
  * @example
  * const credit = Credit.overlong({ maxTokens: 2048, buffer: 512 })(Credit.groupRelative(Advantage.centered))
@@ -114,8 +114,9 @@ const lengthsOf = (trajectory: Trajectory.Trajectory): Lengths => ({
 const lengths = ["actionTokens", "observationTokens", "turns"] as const
 
 /**
- * r − max(0, mean(r))·Σ w·l / max(l), where l are the lengths with weight w, each relative to the longest in the group. The better the
- * group solves its problem, the more short answers are favoured; in a group with a mean reward of 0 or less there is no penalty.
+ * Changes the reward r to r − max(0, mean(r))·Σ w·l / max(l), where l are the lengths with weight w, each relative to the longest in the
+ * group. The better the group solves its problem, the more short answers are favoured; in a group with a mean reward of 0 or less there is
+ * no penalty.
  *
  * @see prime-rl `GRPOAlgorithm.score_group`, which turns the penalty into a bonus where the mean is negative
  */

@@ -1,4 +1,4 @@
-/** Credit against weights that follow the policy at a distance, such as a teacher or a reference that is the policy's own past. */
+/** Credit that compares the policy with its own past weights, as a reference or as a teacher. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { SamplingClient } from "../../backend/SamplingClient.ts"
@@ -11,11 +11,11 @@ import { type Credit, identityOf, traitsOf } from "./FromRewards.ts"
 const Memory = Schema.NullOr(Schema.Struct({
   /** The path of the saved weights. */
   path: Schema.String,
-  /** The number of iterations that used them. */
+  /** The number of iterations that used these weights. */
   used: Schema.Int,
   /** The number of iterations so far. */
   iterations: Schema.Int,
-  /** The memory of the credit that uses them. */
+  /** The memory of the credit that is computed with these weights. */
   inner: Schema.Json
 }))
 

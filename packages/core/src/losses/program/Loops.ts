@@ -58,12 +58,12 @@ const byY: Back = (given, _x, y, _to, own, count) => byFactor(given, y, own, cou
 
 const byOutput: Back = (given, _x, _y, to, own, count) => byFactor(given, to, own, count)
 
-/** The value for each outcome of a comparison. */
+/** The derivative with respect to an operand, by the result of comparing the two operands. */
 interface Outcomes {
   readonly less: number
   readonly equal: number
   readonly greater: number
-  /** The value if an element is NaN. */
+  /** The derivative if an operand is NaN. */
   readonly unordered: number
 }
 

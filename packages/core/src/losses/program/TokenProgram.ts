@@ -49,7 +49,7 @@ interface Building {
   readonly constants: Array<Register>
   readonly instructions: Array<Register.Instruction>
   readonly spreads: Map<Register, Register>
-  /** An input for some values. At tokens at which the input is 0, the value is 0 and passes no gradient on. */
+  /** For a value, an input that marks its tokens: where the input is 0, the value is 0 and passes no gradient on. */
   readonly zeros: Map<Register, Register>
   /** The input that marks the tokens of each sum; undefined for a sum over all tokens. */
   readonly counting: Set<Register | undefined>
@@ -121,7 +121,7 @@ const keepZeros = ({ zeros }: Building, from: Operand, output: Register) => {
   if (input !== undefined) zeros.set(output, input)
 }
 
-/** `where` of two constants would become float32 in torch, which programs do not support. */
+/** Compiles `where`. Two constants are not supported, because torch would make the result float32. */
 const where: Special = (building, operands, named) => {
   const [condition, yes, no] = operands
   if (!isAlone(operands, named, 3) || condition === undefined || yes === undefined || no === undefined) return undefined
@@ -189,7 +189,7 @@ const refuse = (node: string, detail: string): never => {
 const refOf = (value: Argument | undefined) =>
   isObject(value) && typeof value["ref"] === "string" ? value["ref"] : undefined
 
-/** The loss and the metrics of an output `(loss, {metric: value})`. */
+/** Reads the loss and the metrics from an output `(loss, {metric: value})`. */
 const outputOf = ({ args: [output], name }: Node) => {
   const pair = isObject(output) ? output["tuple"] : output
   const [value, metrics] = Array.isArray(pair) ? pair : []
