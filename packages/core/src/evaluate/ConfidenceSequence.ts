@@ -14,7 +14,7 @@ export interface Options {
   readonly least: number
   /** The upper bound of the observations. */
   readonly most: number
-  /** The probability that any of the intervals misses the mean. Default: 0.05. */
+  /** Upper bound on the probability that any of the intervals misses the mean. Default: 0.05. */
   readonly alpha?: number
 }
 
@@ -22,8 +22,8 @@ export interface Options {
 const psi = (lambda: number) => (-Math.log1p(-lambda) - lambda) / 4
 
 /**
- * A confidence interval for the mean after each observation, each inside the previous one. With probability 1 − alpha, all of them contain
- * the mean. The order of the observations must not depend on their values.
+ * A confidence interval for the mean after each observation, each inside the previous one. With a probability of at least 1 − alpha, all of
+ * them contain the mean. The order of the observations must not depend on their values.
  *
  * @example
  * const intervals = ConfidenceSequence.empiricalBernstein([1, 0, 1, 1], { least: 0, most: 1, alpha: 0.05 })

@@ -61,7 +61,7 @@ export interface TestSetOptions<E, R, HE = never, HR = never> extends Pick<Rollo
   readonly hooks?: Hooks<HE, HR>
 }
 
-/** A failure on one problem does not affect the others. */
+/** The default failure policy. A failed member is left out of its group; only a failed policy call ends the evaluation. */
 const dropMembers = FailurePolicy.fromDescription({
   maxRetries: 0,
   otherwise: { ...FailurePolicy.always("drop"), PolicyFailed: "abort" }

@@ -39,7 +39,7 @@ export interface SamplingOptions {
   readonly topK?: number
   /** The run's seed, from which the seed of each turn is derived. */
   readonly seed: number
-  /** Let the backend record what `Loss.stableReinforce` trains on. */
+  /** Let the backend record the data that `Loss.stableReinforce` needs. */
   readonly recordStabilityInfo?: boolean
 }
 

@@ -43,7 +43,7 @@ const weightOf = ({ inputs: { weights } }: Datum.Datum<"WeightedTokens">) =>
 
 /**
  * The loss of interleaved pairs (chosen, rejected, …), its gradient and its metrics. The metrics begin with `dpo/`: the loss, `accuracy`
- * (the share of pairs whose chosen response has the higher score), `chosen_reward` and `rejected_reward` (the mean scores times β), and
+ * (the fraction of pairs whose chosen response has the higher score), `chosen_reward` and `rejected_reward` (the mean scores times β), and
  * `margin` (the difference between them). Throws a `RangeError` for an odd number of datums.
  */
 export const compute = (

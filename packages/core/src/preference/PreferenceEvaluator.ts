@@ -11,7 +11,7 @@ import * as Preferences from "./Preferences.ts"
 
 /** Options of `make`. */
 export interface Options<E, R> {
-  /** The prefix of its metrics, as in `<name>/accuracy`. */
+  /** The evaluator's name, which is the prefix of its metrics, as in `<name>/accuracy`. */
   readonly name: string
   /** Held-out preferences. Every batch is evaluated. */
   readonly dataset: Preferences.Preferences<E, R>
@@ -19,7 +19,7 @@ export interface Options<E, R> {
 
 /**
  * An evaluator that compares the log-probabilities of chosen and rejected responses. `<name>/margin` is their mean difference in nats. The
- * score, also reported as `<name>/accuracy`, is the share of pairs whose chosen response is more likely, with its 95 % interval. DPO
+ * score, also reported as `<name>/accuracy`, is the fraction of pairs whose chosen response is more likely, with its 95 % interval. DPO
  * increases this margin, times β, relative to the start of the run.
  *
  * @example

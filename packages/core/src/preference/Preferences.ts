@@ -28,7 +28,7 @@ export interface Pair {
 
 /**
  * A dataset of `length` batches. `batch(i, seed)` must be a pure function of its arguments, because a resumed run calls it again. The
- * fingerprint identifies the data and their order; a resumed run compares it.
+ * fingerprint identifies the data and their order; a resumed run checks that it has not changed.
  */
 export interface Preferences<out E = never, out R = never> {
   readonly length: number

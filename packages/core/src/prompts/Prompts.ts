@@ -95,7 +95,7 @@ const recordedProposals = Effect.gen(function*() {
   )
 })
 
-/** What an iteration found out about a parent and its child, if the reflector wrote one. */
+/** The results of an iteration: the minibatch of the parent and, if the reflector wrote a child, that of the child. */
 interface Tried {
   readonly parent: number
   readonly minibatches: ReadonlyArray<Results>
@@ -161,7 +161,7 @@ type Failure = RolloutError | TinkerError | InvalidOption
 
 type Steps<E, R> = Stream.Stream<Element, E, R>
 
-/** Rolls out groups that were made with the instruction. They are recorded, and found in the records, by its digest. */
+/** Rolls out groups that were made with the instruction. Records identify the groups by the instruction's digest. */
 const roll = <E, R, RE, RR>(
   { policy, resolved: { rollout, seed }, step }: Running<E, R, RE, RR>,
   groups: Groups<E, R>,
@@ -229,7 +229,7 @@ const evaluate = <E, R, RE, RR, E2, R2>(
 const sampled = <E, R, RE, RR>({ cursor }: Running<E, R, RE, RR>, groups: Groups<unknown, unknown>) =>
   Ref.update(cursor, (cursor) => ({ ...cursor, rollouts: cursor.rollouts + sizeOf(groups) }))
 
-/** The reflector's answers to a minibatch: written now, or before the run was interrupted. */
+/** The reflector's answers to a minibatch: from the records if a run was interrupted after it wrote them, otherwise new ones. */
 const propose = Effect.fnUntraced(function*<E, R, RE, RR>(
   { cursor, options: { model, reflector }, recorded, resolved }: Running<E, R, RE, RR>,
   instruction: string,
@@ -322,7 +322,7 @@ const evolve = Effect.fnUntraced(function*<E, R, RE, RR>(running: Running<E, R, 
   return Stream.concat(sampling(running, iteration, groups.length), parents)
 })
 
-/** Whether the episodes of the next iteration fit into the budget. Fails if those of the first do not. */
+/** Whether the episodes of the next iteration fit into the budget. Fails if those of the first iteration do not. */
 const fits = Effect.fnUntraced(function*<E, R, RE, RR>(running: Running<E, R, RE, RR>) {
   const { cursor, options: { validation }, resolved: { instruction, maxRollouts } } = running
   const { iteration, pool, rollouts } = yield* Ref.get(cursor)

@@ -51,11 +51,14 @@ export interface PromptsOptions<
   /** The instruction to begin with. White space around it is left out. */
   readonly instruction: string
   /**
-   * The minibatches: the same problems in the same order for every instruction, which is usually the system message of `prefix`. Each
-   * iteration tries a parent and its child on one batch.
+   * Makes the minibatches for an instruction, which is usually the system message of `prefix`. They must have the same problems in the same
+   * order for every instruction. Each iteration tries a parent and its child on one batch.
    */
   readonly dataset: (instruction: string) => RLDataset<E, R>
-  /** The problems on which all candidates are compared; the same problems in the same order for every instruction. */
+  /**
+   * Makes the groups of the validation problems, on which all candidates are compared. They must have the same problems in the same order
+   * for every instruction.
+   */
   readonly validation: (instruction: string) => ReadonlyArray<EnvGroupBuilder<E, R>>
   /** The model that reads episodes and writes instructions. */
   readonly reflector: MessagePolicy<RE, RR>

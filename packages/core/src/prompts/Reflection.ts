@@ -41,7 +41,7 @@ export interface Written {
 export interface Request {
   readonly instruction: string
   readonly episodes: ReadonlyArray<Episode>
-  /** The instructions that need not be evaluated again. */
+  /** Instructions that were evaluated before. An answer that repeats one of them is not used. */
   readonly known: ReadonlySet<string>
   /** The most answers that the reflector is asked for. */
   readonly answers: number

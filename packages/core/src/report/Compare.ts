@@ -34,7 +34,7 @@ export interface HeldOut extends Standing {
   readonly scores: Scores
 }
 
-/** How much better the right side is than the left. */
+/** The difference between two sides, right − left, on the problems that all their seeds attempted. */
 export interface Paired extends CrossedEffects.Difference {
   /** The number of problems that all seeds of both sides attempted. */
   readonly problems: number
@@ -61,7 +61,7 @@ export interface Measured {
   readonly name: string
   /** Mean score over the problems that both sides attempted. */
   readonly mean: number
-  /** The number of problems that all its seeds attempted. */
+  /** The number of problems that all seeds of the side attempted. */
   readonly problems: number
   /** How far each seed's run had been trained. */
   readonly seeds: ReadonlyArray<Standing>
@@ -182,7 +182,10 @@ const pointsOf = (seeds: ReadonlyArray<Measurements>, meter: Meter): ReadonlyArr
     return measured.length < seeds.length ? [] : [{ value: Statistics.mean(measured.map(readings[meter])), measured }]
   })
 
-/** For iterations, the newest one that both sides have. For tokens and time, the smaller of the two sides' final amounts. */
+/**
+ * The limit at which two sides are compared. For iterations, it is the newest one that both sides have; for tokens and time, the smaller of
+ * the two sides' final amounts.
+ */
 const limitOf = (left: ReadonlyArray<Point>, right: ReadonlyArray<Point>, meter: Meter): number =>
   meter === "iteration"
     ? left.findLast(({ value }) => right.some((point) => point.value === value))?.value ?? NaN

@@ -136,12 +136,12 @@ const isHopeless = ({ story, trained }: Evidence): boolean => {
 
 /** A loss beyond this share of the measure's scale counts as a collapse. */
 const largeLoss = 0.3
-/** So does the loss of more than this share of all right answers, however few they were. */
+/** The loss of more than this share of the right answers also counts as a collapse, however few there were. */
 const nearlyAll = 0.9
 
 /**
- * Whether a measure ends far below its best, or with hardly any right answer left, and below its start or close to it, or has a value that
- * is NaN.
+ * Whether a measure has collapsed: one of its values is NaN, or it ends far below its best, or with hardly any right answer left, and does
+ * not end clearly above its start.
  */
 const isLost = (measure: Measure.Measure, scale: number): boolean => {
   if (measure.points.length < 2) return false
@@ -154,7 +154,7 @@ const isLost = (measure: Measure.Measure, scale: number): boolean => {
     && Measure.gain(measure, last, first).value > -0.1 * scale
 }
 
-/** The scale of a large change: the range of rewards, all answers, or the initial loss. */
+/** The scale of a large change: the range of rewards, 1 for a share of answers, or the initial loss. */
 const scaleOf = (story: AnyStory, { points: [first], unit }: Measure.Measure) =>
   unit === "reward" ? Doubts.rewardScale(story) : unit === "share" ? 1 : Math.abs(first.value)
 

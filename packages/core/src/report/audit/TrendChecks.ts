@@ -232,8 +232,8 @@ const leastPaid = 8
 const longUnfounded = 2
 
 /**
- * From this share on, answers that lack an integer are not exceptions: an integer is hardly ever written in another way. Other numbers are,
- * for example as fractions or percentages.
+ * The share of answers with the full reward that may lack the reference. An integer is hardly ever written in another way, but other
+ * numbers are, for example as fractions or percentages.
  */
 const mostUnfounded = (reference: string) => reference.includes(".") ? 0.5 : 0.2
 

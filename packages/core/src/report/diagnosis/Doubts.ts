@@ -114,7 +114,7 @@ const explainedByLength = (story: AnyStory): number => {
   return xx === 0 || yy === 0 ? 0 : xy ** 2 / (xx * yy)
 }
 
-/** From this share on, length is named as what the reward pays for. */
+/** If answer lengths explain at least this share of the reward variance, they are named as a reason for the reward. */
 const mostlyLength = 0.25
 
 const length = (story: AnyStory): ReadonlyArray<Doubt> => {

@@ -24,8 +24,8 @@ export interface Measure {
 const isThere = (points: ReadonlyArray<Point>): points is Measure["points"] => points.length > 0
 
 /**
- * The measure of one evaluator: the number that its evaluations read, in the order of `Reading.of`. If it is the share of right answers, an
- * evaluation in which no answer could be graded had none.
+ * The measure of one evaluator: the share of right answers if an evaluation has one, otherwise the number that `Reading.of` chooses. An
+ * evaluation that has only a reward then counts as having no right answers.
  */
 const heldOutBy = (story: Story.Story<null>, evaluator: string): ReadonlyArray<Measure> => {
   const found = Story.evaluations(story).flatMap(({ evaluated }) => {
@@ -112,7 +112,10 @@ export const trend = (points: ReadonlyArray<Point>): readonly [first: Point, las
 export const ends = ({ isHeldOut, points }: Measure): readonly [first: Point, last: Point] =>
   isHeldOut ? [points[0], points.at(-1) ?? points[0]] : trend(points)
 
-/** The best value: the best mean of as many consecutive iterations as `trend` averages, the best evaluation, or the first value. */
+/**
+ * The best point: the best evaluation or, in training, the best mean of as many consecutive iterations as `trend` averages. The first value
+ * is also considered.
+ */
 export const best = (measure: Measure): Point => {
   const { isHeldOut, isLowerBetter, points } = measure
   const size = isHeldOut ? 1 : windowOf(points.length)
