@@ -20,7 +20,7 @@ export * as ToolSpec from "./chat/ToolSpec.ts"
 export * as ResponseStream from "./chat/ResponseStream.ts"
 /** Converts conversations, tools and responses to the format of OpenAI's chat completions, and back. */
 export * as OpenAi from "./chat/OpenAi.ts"
-/** How one model family writes messages; each renderer is built from one. */
+/** The message format of one model family, from which its renderer is built. */
 export * as ChatTemplate from "./renderers/ChatTemplate.ts"
 /** Builds a renderer from a `ChatTemplate`. */
 export * as TemplateRenderer from "./renderers/TemplateRenderer.ts"

@@ -8,7 +8,7 @@ import * as TrimmedText from "./TrimmedText.ts"
 
 type Calls = ReadonlyArray<Result.Result<ToolCall, UnparsedToolCall>>
 
-/** How one model family writes blocks. */
+/** How one model family writes thinking blocks and tool-call blocks. */
 export interface Blocks {
   /** Whether the prompt ends inside a thinking block. */
   readonly opensThinking: boolean

@@ -1,5 +1,5 @@
 /**
- * How one model family writes messages. `TemplateRenderer` builds a renderer from it.
+ * The message format of one model family, from which `TemplateRenderer` builds a renderer.
  *
  * @example
  * const supervised = (template: ChatTemplate.ChatTemplate) => TemplateRenderer.make(template)

@@ -68,8 +68,8 @@ const reader: MakeReader = (sink) => {
 }
 
 /**
- * The stop is text, so the next speaker's `User:` is trained as the end of the last assistant turn. An example that ends with another role
- * gets no such ending.
+ * The renderer of plain text with role prefixes. The stop is text, so the next speaker's `User:` is trained as the end of the last
+ * assistant turn. An example that ends with another role gets no such ending.
  *
  * @example
  * RoleColon.roleColon(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))

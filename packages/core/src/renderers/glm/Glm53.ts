@@ -53,7 +53,7 @@ const terminator = (message: Message.Message, next: Message.Message | undefined)
 const isBegun = (message: Message.Message, { previous }: ChatTemplate.Place): boolean =>
   previous?.role === "assistant" && terminator(previous, message) !== undefined
 
-/** The reasoning and the answer of an assistant message; a string is split as in the model's template. */
+/** The reasoning and the answer of an assistant message. Content that is a string is split at the thinking tags, as in the model's template. */
 const split = (message: Message.Message) => {
   const { content } = message
   if (typeof content !== "string") return { thinking: Message.thinking(message), text: Message.text(message) }

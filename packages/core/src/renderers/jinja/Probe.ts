@@ -43,7 +43,7 @@ const reasoned: Messages = plain.map((message) =>
     : message
 )
 
-/** The id has nine letters and digits because some templates require it. */
+/** A conversation with a tool call. The call's id has nine letters and digits because some templates require this. */
 const called: Messages = [
   Message.user("What is the weather in Rome?"),
   {

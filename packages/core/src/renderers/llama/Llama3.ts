@@ -14,7 +14,7 @@ const beginning = "<|begin_of_text|>"
 const endOfTurn = "<|eot_id|>"
 const controls = [beginning, endOfTurn, "<|start_header_id|>", "<|end_header_id|>"]
 
-/** What differs between the renderers with and without tools. */
+/** The parts in which the renderers with and without tools differ. */
 export interface Dialect {
   readonly name: string
   readonly roleOf: (role: string) => string

@@ -111,28 +111,28 @@ const make = (variant: Variant) => (tokenizer: Tokenizer) => QwenVl.make(dialect
 
 /** A renderer for Nemotron 3 whose prompt opens the thinking block. @see tinker-cookbook `Nemotron3Renderer` */
 export const nemotron3 = make({ name: "nemotron3" })
-/** A renderer that asks for low effort after the last user message, which must be a string. */
+/** A renderer for Nemotron 3 that asks for low effort after the last user message, which must be a string. */
 export const nemotron3LowThinking = make({ name: "nemotron3_low_thinking", effort: "\n\n{reasoning effort: low}" })
-/** A renderer whose prompt closes the thinking block. */
+/** A renderer for Nemotron 3 whose prompt closes the thinking block. */
 export const nemotron3DisableThinking = make({ name: "nemotron3_disable_thinking", disablesThinking: true })
-/** A renderer that keeps the thinking of earlier turns. */
+/** A renderer for Nemotron 3 that keeps the thinking of earlier turns. */
 export const nemotron3PreserveThinking = make({ name: "nemotron3_preserve_thinking", keepsThinking: true })
 
 /** The thinking renderer for Nemotron 3 Ultra and the 3.5 models. @see tinker-cookbook `Nemotron3UltraRenderer` */
 export const nemotron3Ultra = make({ name: "nemotron3_ultra", isUltra: true })
-/** A renderer whose prompt closes the thinking block. */
+/** A renderer for Nemotron 3 Ultra and the 3.5 models whose prompt closes the thinking block. */
 export const nemotron3UltraDisableThinking = make({
   name: "nemotron3_ultra_disable_thinking",
   isUltra: true,
   disablesThinking: true
 })
-/** A renderer that asks for efficient reasoning after the last user message. */
+/** A renderer for Nemotron 3 Ultra and the 3.5 models that asks for efficient reasoning after the last user message. */
 export const nemotron3UltraMediumThinking = make({
   name: "nemotron3_ultra_medium_thinking",
   isUltra: true,
   effort: "\n\n{reasoning effort: efficient}"
 })
-/** A renderer that keeps the thinking of earlier turns. */
+/** A renderer for Nemotron 3 Ultra and the 3.5 models that keeps the thinking of earlier turns. */
 export const nemotron3UltraPreserveThinking = make({
   name: "nemotron3_ultra_preserve_thinking",
   isUltra: true,

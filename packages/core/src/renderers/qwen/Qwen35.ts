@@ -126,14 +126,14 @@ export const dialect = ({ disablesThinking = false, keepsThinking = false, name 
   toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
 })
 
-/** A renderer whose prompt opens the thinking block. @see tinker-cookbook `Qwen3_5Renderer` */
+/** A renderer for Qwen3.5 and 3.6 whose prompt opens the thinking block. @see tinker-cookbook `Qwen3_5Renderer` */
 export const qwen35 = (tokenizer: Tokenizer) => QwenVl.make(dialect({ name: "qwen3_5" }), tokenizer)
 
-/** A renderer whose prompt closes the thinking block. It rejects examples that train a turn with reasoning. */
+/** A renderer for Qwen3.5 and 3.6 whose prompt closes the thinking block. It rejects examples that train a turn with reasoning. */
 export const qwen35DisableThinking = (tokenizer: Tokenizer) =>
   QwenVl.make(dialect({ name: "qwen3_5_disable_thinking", disablesThinking: true }), tokenizer)
 
-/** A renderer that keeps the thinking of earlier turns. Its prompt opens the thinking block. */
+/** A renderer for Qwen3.5 and 3.6 that keeps the thinking of earlier turns. Its prompt opens the thinking block. */
 export const qwen35PreserveThinking = (tokenizer: Tokenizer) =>
   QwenVl.make({
     ...dialect({ name: "qwen3_5_preserve_thinking", keepsThinking: true }),

@@ -63,12 +63,12 @@ const make = (name: string, sentence: string, disablesThinking: boolean) => (tok
     calls: Qwen35.calls(name, ToolCallXml.jsonScalar)
   }, tokenizer)
 
-/** A renderer that asks for the highest reasoning effort. @see tinker-cookbook `Qwen3_8Renderer` */
+/** A renderer for Qwen3.8 that asks for the highest reasoning effort. @see tinker-cookbook `Qwen3_8Renderer` */
 export const qwen38Xhigh = make("qwen3_8_xhigh_reasoning", sentences.xhigh, false)
-/** A renderer for medium reasoning effort, for which the model's template has no sentence. */
+/** A renderer for Qwen3.8 at medium reasoning effort, for which the model's template has no sentence. */
 export const qwen38Medium = make("qwen3_8_medium_reasoning", sentences.medium, false)
-/** A renderer that asks for low reasoning effort. */
+/** A renderer for Qwen3.8 that asks for low reasoning effort. */
 export const qwen38Low = make("qwen3_8_low_reasoning", sentences.low, false)
 
-/** A renderer whose prompt closes the thinking block. It rejects examples that train a turn with reasoning. */
+/** A renderer for Qwen3.8 whose prompt closes the thinking block. It rejects examples that train a turn with reasoning. */
 export const qwen38DisableThinking = make("qwen3_8_disable_thinking", "", true)

@@ -55,8 +55,8 @@ const dialect = (name: string, framesThinking: boolean): QwenVl.Dialect => ({
   callForm: ToolCallText.form
 })
 
-/** The renderer for the thinking models. @see tinker-cookbook `Qwen3VLRenderer` */
+/** The renderer for Qwen3-VL's thinking models. @see tinker-cookbook `Qwen3VLRenderer` */
 export const qwen3Vl = (tokenizer: Tokenizer) => QwenVl.make(dialect("qwen3_vl", true), tokenizer)
 
-/** The renderer for the instruct models, which do not think. @see tinker-cookbook `Qwen3VLInstructRenderer` */
+/** The renderer for Qwen3-VL's instruct models, which do not think. @see tinker-cookbook `Qwen3VLInstructRenderer` */
 export const qwen3VlInstruct = (tokenizer: Tokenizer) => QwenVl.make(dialect("qwen3_vl_instruct", false), tokenizer)

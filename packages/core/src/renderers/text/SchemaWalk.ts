@@ -4,7 +4,7 @@ import * as JsonSchema from "./JsonSchema.ts"
 
 export type Kind = "reference" | "alternatives" | "enum" | "union" | "object" | "array" | "scalar"
 
-/** What a schema describes: the first of `$ref`, `anyOf`, `enum` and `type` that it has. */
+/** The kind of a schema, which depends on the first of `$ref`, `anyOf`, `enum` and `type` that it has. */
 export const kindOf = (schema: Schema.JsonObject): Kind => {
   if (schema["$ref"] !== undefined) return "reference"
   if (schema["anyOf"] !== undefined) return "alternatives"

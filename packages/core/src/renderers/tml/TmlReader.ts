@@ -34,7 +34,7 @@ const readCall = (text: string, index: number): Message.ToolCall | undefined => 
   return { id: `functions.${name}:${index}`, function: { name, arguments: PythonJson.stringify(values) } }
 }
 
-/** What has been read of a response so far. */
+/** The parts and the calls of a response that have been read so far. */
 interface Reading {
   readonly parts: ReadonlyArray<Message.ContentPart>
   readonly calls: ReadonlyArray<Message.ToolCall>
