@@ -1,4 +1,4 @@
-/** Checks what a credit rule needs from its run's models and environments. */
+/** Checks that a run's models and environments give what its credit rule needs. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { TinkerError, Unsupported } from "../backend/TinkerError.ts"

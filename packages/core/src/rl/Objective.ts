@@ -1,5 +1,5 @@
 /**
- * What an update minimizes over the tokens that received credit.
+ * The objective that an update minimizes over the tokens that received credit.
  *
  * @example
  * Rl.run({ model, dataset, update: { loss: Objective.withObservations({ weight: 0.1 }) } })

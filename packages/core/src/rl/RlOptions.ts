@@ -132,8 +132,8 @@ export interface UpdateOptions<out CE, out CR>
 }
 
 /**
- * Each group of options configures one layer. Errors and requirements come from the dataset's environments (E, R), the evaluators (EE, ER),
- * the hooks (HE, HR), and the credit and the loss (CE, CR).
+ * Options of `Rl.run`, in addition to those of every run. Errors and requirements come from the dataset's environments (E, R), the
+ * evaluators (EE, ER), the hooks (HE, HR), and the credit and the loss (CE, CR).
  *
  * @example
  * const run = Rl.run({

@@ -63,7 +63,7 @@ export const split = (groups: ReadonlyArray<GroupCredit>, count: number): Readon
   })
 }
 
-/** Groups in credit order, the groups that were set aside, and the seconds spent sampling. */
+/** The groups of an iteration, in the order in which they receive credit, the groups that were set aside, and the seconds spent sampling. */
 interface Sampled {
   readonly iteration: number
   readonly groups: ReadonlyArray<Dispatcher.Group>
@@ -334,7 +334,7 @@ const update = Effect.fnUntraced(function*<E, R, CE, CR>(
 
 /** Groups that receive credit together. */
 interface Minibatch {
-  /** The optimizer step that its passes belong to. */
+  /** The optimizer step to which the minibatch's pass belongs. */
   readonly substep: number
   readonly groups: ReadonlyArray<Dispatcher.Group>
   readonly credits: ReadonlyArray<GroupCredit>
@@ -381,7 +381,7 @@ const taking = <E, R>(dispatcher: Dispatcher.Dispatcher<E, R>) => {
   }
 }
 
-/** Iterations with `perStep` minibatches per optimizer step. */
+/** An iteration in which each optimizer step has `perStep` minibatches. */
 const inParts = (perStep: number) => <E, R, CE, CR>(running: Running<E, R, CE, CR>, iteration: number) =>
   Stream.unwrap(Effect.gen(function*() {
     const { dispatcher, memory, options, weights } = running
@@ -428,8 +428,8 @@ const inParts = (perStep: number) => <E, R, CE, CR>(running: Running<E, R, CE, C
     })
 
     /**
-     * A part takes its share of a whole update's groups, or fewer if the update is complete earlier. The split depends only on the number
-     * of groups, not on timing.
+     * The pass of one part. The part takes its share of a whole update's groups, or fewer if the update is complete earlier. The split
+     * depends only on the number of groups, not on timing.
      */
     const pass = Effect.fnUntraced(function*(substep: number, part: number) {
       const start = (part: number) => boundary(part, dispatcher.whole(), parts)

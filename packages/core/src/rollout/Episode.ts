@@ -258,7 +258,7 @@ const timesOf = (began: number, sampledAt: number, endedAt: number) =>
 
 const nothing = {}
 
-/** What is compared with a turn's prompt to record it: that of the turn it continues, or else the last one. */
+/** The entry of the turn that a prompt continues, or else the last entry. The prompt is recorded as the difference from this entry. */
 const continued = <A>(before: ReadonlyArray<A>, branch: Env.Prompt["branch"]) =>
   before[branch?.after ?? -1] ?? before.at(-1)
 
@@ -303,8 +303,8 @@ const record = (
 }
 
 /**
- * Before each turn, checks the turn limit and the time, adds the hook's messages, and checks the token budgets. The remaining budget caps
- * the turn. `progress` records how far the episode came, however it ends.
+ * Plays the turns of an episode. Before each turn, it checks the turn limit and the time, adds the hook's messages, and checks the token
+ * budgets. The remaining budget caps the turn. `progress` records how far the episode came, however it ends.
  */
 const play = Effect.fnUntraced(function*<E, R, PE, PR>(
   episode: Episode<E, R, PE, PR>

@@ -392,11 +392,11 @@ const result = <E, R, PE, PR>(run: Run<E, R, PE, PR>, { grading, members, reward
   return dropped.length === 0 ? { _tag: "Completed", ...group } : { _tag: "Partial", ...group, dropped }
 }
 
-/** Applies the grader timeout to the graders of environments, too. */
+/** Applies the grader timeout also to the graders inside environments. */
 const withGraderTimeout = ({ graderTimeout }: Bounds) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   graderTimeout === undefined ? effect : Effect.provideService(effect, Grader.GraderTimeout, graderTimeout)
 
-/** Raises a failure with its place; the message of a defect names it. */
+/** Raises a failure and annotates it with the member or group that failed. For a defect, the message names them. */
 const raise = <E, R, PE, PR>(
   run: Run<E, R, PE, PR>,
   { failure, report }: Extract<Attempts.Stop<E, PE>, { _tag: "Abort" }>

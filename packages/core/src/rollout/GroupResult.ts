@@ -103,7 +103,7 @@ export type GroupResult = Completed | Partial | Skipped
 /** A group with finished members, and thus with rewards to compare. */
 export type Finished = Completed | Partial
 
-/** The group's unique name within its run, which joins data derived from it. */
+/** The group's unique name within its run. Data derived from the group are joined by this name. */
 export const idOf = ({ iteration, key }: Pick<Group, "iteration" | "key">): string => Key.ofGroup({ iteration, key })
 
 /** The members that finished, with their indices. */

@@ -66,8 +66,9 @@ export const episode = <E, R, PE, PR, HE = never, HR = never>(
   )
 
 /**
- * Plays all members of a group concurrently, then computes the group's rewards. Members are returned in order. The group is opened once.
- * Each member has its own scope, which closes before a retry, or else after the group's rewards.
+ * Plays all members of a group concurrently, then computes the group's rewards. Members are returned in order. The group is opened once,
+ * unless its opening fails or coupled members are retried. Each member has its own scope, which closes before a retry, or else after the
+ * group's rewards.
  *
  * @example
  * const result = Rollout.group(builder, Policy.fromSamplingClient(client, { maxTokens: 64, seed: 1 }))

@@ -274,7 +274,7 @@ const ported: ReadonlyArray<string> = ["grad_norm", "update_norm"]
 export const ofService = (metrics: Readonly<Record<string, number>>): Readonly<Record<string, number>> =>
   Record.mapKeys(Record.filter(metrics, Number.isFinite), (name) => ported.includes(name) ? name : `service/${name}`)
 
-/** The sum of all losses, and what the optimizer reported for its last step; empty if no step was taken. */
+/** The sum of the losses of all passes, and the metrics that the optimizer reported for its last step; empty if no step was taken. */
 export const updates = (outputs: ReadonlyArray<UpdateOutput>): Numbers =>
   outputs.length === 0
     ? {}
@@ -361,8 +361,8 @@ class Sums {
 const none = new Float32Array(0)
 
 /**
- * The effective sample size as a share, (Σ w)² / (n·Σ w²), with w = exp(value − largest value). Undefined if the largest value is not
- * finite.
+ * The effective sample size as a fraction of the number of values, (Σ w)² / (n·Σ w²), with w = exp(value − largest value). Undefined if the
+ * largest value is not finite.
  */
 const effectiveSize = (logWeights: ReadonlyArray<number>) => {
   const largest = logWeights.reduce((most, value) => Math.max(most, value), -Infinity)
@@ -372,7 +372,10 @@ const effectiveSize = (logWeights: ReadonlyArray<number>) => {
   return Statistics.ratio(Statistics.sum(weights) ** 2, weights.length * squares)
 }
 
-/** Reports only buckets that have tokens, and depth buckets only if there are several. */
+/**
+ * The histograms of the ratios and of the shift by context depth. Only buckets that have tokens are reported, and depth buckets only if
+ * there are several.
+ */
 const histograms = ({ depths, known, ratios }: Sums): Record<string, number | undefined> => {
   const reached = depths.map((sums, index) => ({ ...sums, edge: depthEdges[index] })).filter(({ tokens }) => tokens > 0)
   const byDepth = reached.flatMap(({ differences, edge, ratios, squares, tokens }) => [

@@ -1,6 +1,6 @@
 /**
- * What an iteration trained on, token by token: the payload of its `Updated` record. Each datum has a log-probability and an advantage per
- * trained token, as base64 of little-endian 32-bit floats.
+ * The tokens that an iteration trained on, one by one: the payload of its `Updated` record. Each datum has a log-probability and an
+ * advantage per trained token, as base64 of little-endian 32-bit floats.
  *
  * @example
  * const tokens = TrainedTokens.decode("{\"datums\":[]}")
