@@ -10,11 +10,11 @@ export * as Pass from "./run/Pass.ts"
 export * as RunOptions from "./run/RunOptions.ts"
 /** Why a stored run cannot be resumed. */
 export * as ResumeError from "./run/ResumeError.ts"
-/** Limits on a run's spending. The run warns at a share of each limit, by default 80 %, and stops before it might exceed the limit. */
+/** Limits on a run's spending. The run warns at a fraction of each limit, by default 80 %, and stops before it might exceed the limit. */
 export * as Caps from "./run/spending/Caps.ts"
 /** Token prices by model. */
 export * as Prices from "./run/spending/Prices.ts"
-/** The learning signal of groups: whether their rewards distinguish better tokens from worse. */
+/** The learning signal of groups: whether their rewards can be compared. */
 export * as Signal from "./learn/Signal.ts"
 /** The credit rules that can be selected by name, with their options and constructors. */
 export * as NamedCredit from "./learn/NamedCredit.ts"

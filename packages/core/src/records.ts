@@ -1,10 +1,10 @@
-/** What a run has recorded, and its readers: groups, reports, audits and re-grading. Advanced. */
+/** The records of a run and their readers: groups, reports, audits and re-grading. Advanced. */
 
 /** A rolled out group as lossless JSON: the payload of a `GroupRolledOut` record. */
 export * as GroupPayload from "./rollout/payload/GroupPayload.ts"
 /**
- * What an iteration trained on, token by token: the payload of its `Updated` record. Each datum has a log-probability and an advantage per
- * trained token, as base64 of little-endian 32-bit floats.
+ * The tokens that an iteration trained on, one by one: the payload of its `Updated` record. Each datum has a log-probability and an
+ * advantage per trained token, as base64 of little-endian 32-bit floats.
  */
 export * as TrainedTokens from "./rl/metrics/TrainedTokens.ts"
 /** Everything that a run has paid for, including iterations that a resume abandoned. */

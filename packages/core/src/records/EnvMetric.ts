@@ -18,7 +18,7 @@ export type EnvMetric =
 /** Metrics by name. */
 export type Metrics = Readonly<Record<string, EnvMetric>>
 
-/** A hit or a miss; aggregates to the share of episodes with a hit. */
+/** A hit or a miss. Aggregates to the fraction of episodes with a hit. */
 export const rate = (hit: boolean): EnvMetric => ({ kind: "rate", hit })
 /** A value that aggregates to the mean of all reports. */
 export const mean = (value: number): EnvMetric => ({ kind: "mean", value })

@@ -75,7 +75,10 @@ export interface TurnKey extends MemberKey {
 /** A readable path such as `7/gsm8k/12/m3/a0/t1`. */
 export const toString = (key: TurnKey) => `${key.iteration}/${key.group}/m${key.member}/a${key.attempt}/t${key.turn}`
 
-/** The turns of an attempt that a datum holds. They are consecutive, unless turns of other branches lie between them. */
+/**
+ * Schema fields for the turns of an attempt from which a datum was built. The turns are consecutive, unless turns of other branches lie
+ * between them.
+ */
 export const turnFields = {
   firstTurn: Schema.Int,
   /** The number of turns. */

@@ -76,7 +76,7 @@ const Begun = Schema.Struct({
   ended: Schema.optionalKey(Schema.Int)
 })
 
-/** What a model answered that was asked for a better instruction. */
+/** The answers of the model that is asked for a better instruction. */
 const Proposal = Schema.Struct({
   /** A digest of the instruction that was to be improved. */
   parentDigest: Schema.String,
@@ -97,7 +97,7 @@ export const Sampling = Schema.TaggedStruct("Sampling", {
   /** The groups; present only if they may be trained on in another iteration than the one in which they begin. */
   begun: Schema.optionalKey(Schema.Array(Begun)),
   /**
-   * What the reflector answered after the iteration's first groups; present only in an iteration's second record in a run that optimises
+   * The reflector's answers after the iteration's first groups; present only in an iteration's second record in a run that optimises
    * instructions. `groups` counts these groups and, if there is a new instruction, those that are sampled with it.
    */
   proposal: Schema.optionalKey(Proposal)
@@ -178,8 +178,8 @@ export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
 })
 
 /**
- * What an iteration trains on, in order: the advantages per member, and the datums built from them. Per-token credit is in the payload. The
- * update excludes filtered and stale groups; it includes quarantined groups, but without datums.
+ * The training data of an iteration: the advantages of each group's members, and the datums built from them, in order. Per-token credit is
+ * in the payload. The update excludes filtered and stale groups; it includes quarantined groups, but without datums.
  */
 export const Credited = Schema.TaggedStruct("Credited", {
   ...stamp,
@@ -227,11 +227,11 @@ const UpdateReport = Schema.Struct({
   seconds: Schema.Finite
 })
 
-/** What the process that writes the run used since the iteration before. */
+/** Memory and processor use of the process that writes the run, since the previous iteration. */
 export const ProcessUse = Schema.Struct({
   /** Resident memory at the end of the iteration, in bytes. */
   memory: Schema.Finite,
-  /** How many processors were busy for the process, on average. */
+  /** The average number of processors that the process kept busy. */
   processors: Schema.Finite
 })
 export interface ProcessUse extends Schema.Schema.Type<typeof ProcessUse> {}
@@ -266,7 +266,7 @@ export const Evaluating = Schema.TaggedStruct("Evaluating", {
   weightsDigest: Schema.optionalKey(Schema.String)
 })
 
-/** The share of correct answers, and the ends of its 95 % confidence interval. */
+/** The fraction of correct answers, and the ends of its 95 % confidence interval. */
 export const Share = Schema.Struct({ value: Schema.Number, low: Schema.Number, high: Schema.Number })
 export interface Share extends Schema.Schema.Type<typeof Share> {}
 
@@ -277,7 +277,7 @@ export const Evaluated = Schema.TaggedStruct("Evaluated", {
   step: Schema.Natural,
   evaluator: Schema.String,
   metrics: Numbers,
-  /** The share of correct answers; absent if the evaluator does not grade answers as correct or incorrect. */
+  /** The fraction of correct answers; absent if the evaluator does not grade answers as correct or incorrect. */
   score: Schema.optionalKey(Share),
   reward: Schema.optionalKey(Reward),
   seconds: Schema.Finite,
@@ -291,7 +291,7 @@ export const Saved = Schema.TaggedStruct("Saved", {
   name: Schema.String,
   kind: Schema.Literals(["periodic", "rolling", "final", "interrupted"]),
   statePath: Schema.String,
-  /** What a backend compares with the state at the path; absent if the backend does not compare. */
+  /** The digest with which the backend verifies the state at the path; absent if the backend verifies none. */
   stateDigest: Schema.optionalKey(Schema.String),
   samplerPath: Schema.NullOr(Schema.String),
   optimizerSteps: Schema.Natural,

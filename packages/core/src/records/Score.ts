@@ -7,7 +7,7 @@
  */
 import * as EnvMetric from "./EnvMetric.ts"
 
-/** Identifies the code execution behind a judgement: its provider and its tests. */
+/** The code execution behind a judgement: its provider, its outcome and its tests. */
 export interface Verdict {
   /** The provider that ran the code, such as `bubblewrap` or `wasi`. */
   readonly provider: string

@@ -16,7 +16,7 @@ export const Spent = Schema.Struct({
   judgeCalls: Schema.optionalKey(Schema.Finite),
   /** Seconds during which the run was open. */
   seconds: Schema.optionalKey(Schema.Finite),
-  /** The cost in dollars; absent if anything had no price. */
+  /** The cost in dollars; absent if the price of anything is not known. */
   dollars: Schema.optionalKey(Schema.Finite)
 })
 export interface Spent extends Schema.Schema.Type<typeof Spent> {}

@@ -101,8 +101,8 @@ interface Place {
 }
 
 /**
- * A group's id for reuse. It includes the instruction that the program optimises, if it does, and the weights for evaluation groups but
- * not for training groups, which may be reused with newer weights.
+ * A group's id for reuse. It includes the digest of the instruction if the program optimises one. For evaluation groups it also includes
+ * the weights; training groups may be reused with newer weights.
  */
 const id = ({ evaluator, instructionDigest = "", iteration, step }: Place, key: string) =>
   `${Key.ofGroup({ evaluator, iteration, key })} ${evaluator === undefined ? "" : step} ${instructionDigest}`
@@ -121,7 +121,7 @@ export const isGivenUp = (records: ReadonlyArray<RunRecord.RunRecord>) => {
 }
 
 /**
- * The newest record of each reusable group. Records after sequence number `after` are reusable. Earlier records that still count are
+ * The newest record of each reusable group. Records after sequence number `after` are reusable. Earlier records that were not abandoned are
  * reusable only for training or for an unfinished evaluation, because these groups may have been waiting when the checkpoint was saved.
  */
 const reusable = ({ after, records, unfinished }: Pick<Options, "after" | "records" | "unfinished">) => {
@@ -139,7 +139,7 @@ const reusable = ({ after, records, unfinished }: Pick<Options, "after" | "recor
 export interface Options {
   /** The earlier records of the run. */
   readonly records: ReadonlyArray<RunRecord.RunRecord>
-  /** The sequence number of the last record that still counts. */
+  /** The sequence number of the last record before the point from which the run resumes; later records are abandoned. */
   readonly after: number
   /** The evaluations that the resumed run continues. */
   readonly unfinished: ReadonlyArray<{ readonly evaluator: string; readonly iteration: number }>

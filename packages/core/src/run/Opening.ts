@@ -24,7 +24,7 @@ import * as RunState from "./RunState.ts"
 import * as Segments from "./Segments.ts"
 import * as Budget from "./spending/Budget.ts"
 
-/** What is known of a run before it opens. */
+/** The facts from which the warnings at a run's opening are made. */
 interface Opened {
   readonly capabilities: Pick<Capabilities, "lossReduction">
   readonly settings: Pick<RunOptions.Resolved["run"], "iterations">
@@ -110,7 +110,7 @@ const continueFrom = Effect.fnUntraced(function*<Cursor, E, R>(
   return start
 })
 
-/** Loads the start of a run from the records that still count. Fails if the program cannot read the checkpoint's cursor. */
+/** Loads the start of a run from the records that were not abandoned. Fails if the program cannot read the checkpoint's cursor. */
 const startOf = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   program: Program<Cursor, E, R>,
   options: RunOptions.RunOptions<EE, ER>,
@@ -181,7 +181,7 @@ const opened = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   return entry
 })
 
-/** The sequence number of the last record that still counts; −1 for a new run. */
+/** The sequence number of the record of the checkpoint from which the run resumes; −1 for a new run. */
 const continuesAfter = (saved: RunRecord.Saved | undefined) => saved?.sequence ?? -1
 
 /**

@@ -56,7 +56,7 @@ export interface Note {
   readonly payload?: string
 }
 
-/** What an iteration reports when its results have arrived. */
+/** The report of an iteration, made when its results have arrived. */
 export interface Report<out Cursor, out E = never> {
   /** The program's state after the iteration. */
   readonly cursor: Cursor

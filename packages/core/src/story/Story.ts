@@ -11,14 +11,14 @@ import * as FailedMember from "../rollout/FailedMember.ts"
 import type * as Recorded from "./Recorded.ts"
 
 /**
- * What a group's rewards teach. `informative`: rewards differ. `good` or `bad`: all members did well or badly. `skipped`: the group was
- * skipped, or no member has a reward.
+ * How the rewards of a group compare. `informative`: rewards differ. `good` or `bad`: all members did well or badly. `skipped`: the group
+ * was skipped, or no member has a reward.
  */
 export type Verdict = "informative" | "good" | "bad" | "skipped"
 
 export const verdicts: ReadonlyArray<Verdict> = ["informative", "good", "bad", "skipped"]
 
-/** What is known of a group; a dropped member has no finite reward. */
+/** The outcome and the rewards of a group. The reward of a dropped member is null or NaN. */
 interface Known {
   readonly outcome: string
   readonly rewards: ReadonlyArray<number | null>
@@ -111,7 +111,7 @@ export interface Story<Gap = never> {
   asked: number
   spent: Recorded.Updated<Gap>["spent"]
   last?: Recorded.Recorded<Gap>
-  /** The records that count, oldest first. */
+  /** The records that no resume has abandoned, oldest first. */
   readonly records: Array<Recorded.Recorded<Gap>>
 }
 
@@ -223,7 +223,7 @@ const addFailed = <Gap extends null>(story: Story<Gap>, failed: Recorded.Failed<
   story.notices.push({ at: failed.at, kind: "failure", text: failure(failed) })
 }
 
-/** An interrupted evaluation that is repeated keeps only the groups of the repetition. */
+/** Adds the start of an evaluation. If an interrupted evaluation is repeated, only the groups of the repetition are kept. */
 const addEvaluating = <Gap>(story: Story<Gap>, evaluating: Recorded.Evaluating<Gap>) => {
   const found = growingEvaluation(story, evaluating.evaluator, evaluating.iteration)
   found.groups.length = 0
@@ -281,7 +281,10 @@ const until = <Gap extends null>(story: Story<Gap>, sequence: number): Story<Gap
   return kept
 }
 
-/** Adds a record and removes what a resume abandoned. Modifies the given story, so only the returned story may be used afterwards. */
+/**
+ * Adds a record, and removes the records that a resume abandoned. Modifies the given story, so only the returned story may be used
+ * afterwards.
+ */
 export const add = <Gap extends null>(story: Story<Gap>, record: Recorded.Recorded<Gap>): Story<Gap> => {
   const isBack = record._tag === "Opened" && (story.records.at(-1)?.sequence ?? -1) > record.continuesAfter
   const kept = isBack ? until(story, record.continuesAfter) : story
@@ -371,7 +374,7 @@ export const updateGroups = <Gap extends null>(
     iteration(story, batch ?? index).groups.find((group) => group.key === key) ?? []
   )
 
-/** The groups of an iteration: those in its update, whose mean reward it reports, or before the update those of its batch. */
+/** The groups of an iteration: those in its update or, before there is an update, those of its batch. */
 export const groupsOf = <Gap extends null>(story: Story<Gap>, index: number): ReadonlyArray<Recorded.Group<Gap>> => {
   const { credited, groups } = iteration(story, index)
   return credited === undefined ? groups : updateGroups(story, index)

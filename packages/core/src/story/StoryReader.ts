@@ -16,7 +16,7 @@ import * as Story from "./Story.ts"
 export const read = (run: Pick<RunReader, "read">): Effect.Effect<Story.Story, RunError> =>
   Stream.runFold(run.read, () => Story.empty(), (story, record) => Story.add(story, Recorded.make(record)))
 
-/** The complete records that count so far, with payload locations and datums; abandoned records are left out. */
+/** The complete records so far, with payload locations and datums; abandoned records are left out. */
 export const records = (
   run: Pick<RunReader, "read">
 ): Effect.Effect<ReadonlyArray<RunRecord.RunRecord>, RunError> =>

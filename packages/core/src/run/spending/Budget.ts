@@ -275,8 +275,8 @@ export interface Left {
 }
 
 /**
- * `spent`, plus the mean cost of an iteration or an evaluation for each one left. Before the first iteration or evaluation, its mean cost
- * counts as 0.
+ * The expected total spending: `spent`, plus the mean cost of an iteration or an evaluation for each one left. Before the first iteration
+ * or evaluation, its mean cost counts as 0.
  */
 export const total = (
   spent: Spent.Spent,

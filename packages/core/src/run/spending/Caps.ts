@@ -1,5 +1,5 @@
 /**
- * Limits on a run's spending. The run warns at a share of each limit, by default 80 %, and stops before it might exceed the limit.
+ * Limits on a run's spending. The run warns at a fraction of each limit, by default 80 %, and stops before it might exceed the limit.
  *
  * @example
  * Rl.run({ model, dataset, run: { maxTokensTotal: 1_000_000, maxMinutes: 30 } })
