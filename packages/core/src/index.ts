@@ -1,12 +1,12 @@
-/** What the guides use: environments, datasets, runs and their records. Stable. */
+/** The modules that the guides use: environments, datasets, runs and their records. Stable. */
 
 /** A model with its tokenizer and its renderer. */
 export * as ChatModel from "./catalog/ChatModel.ts"
 /** Messages of conversations, and their parts. */
 export * as Message from "./chat/Message.ts"
-/** One episode: an environment that is used once. */
+/** Environments. Each one plays a single episode. */
 export * as Env from "./env/Env.ts"
-/** One question, one answer, graded. */
+/** An environment with one question and a graded answer. */
 export * as ProblemEnv from "./env/ProblemEnv.ts"
 /** A group of environments whose rewards are compared with each other. */
 export * as EnvGroupBuilder from "./env/EnvGroupBuilder.ts"
@@ -48,7 +48,7 @@ export * as Rl from "./rl/Rl.ts"
 export * as Algorithm from "./rl/Algorithm.ts"
 /** How sampling and training alternate or overlap. */
 export * as Pace from "./rl/Pace.ts"
-/** Credit: turns rolled out groups into what an update trains on. */
+/** Credit: turns rolled-out groups into the data that an update trains on. */
 export * as Credit from "./learn/Credit.ts"
 /** Advantage estimators: how much better each member did than its group. */
 export * as Advantage from "./learn/Advantage.ts"

@@ -17,7 +17,7 @@ export type Conversation = ReadonlyArray<Message.Message>
 
 /**
  * A dataset of `length` batches. `batch(i, seed)` must be a pure function, because a resumed run calls it again. The fingerprint identifies
- * the data, their order and the trained part; it is compared on resume.
+ * the data, their order and the trained part; a resumed run checks that it has not changed.
  *
  * @see tinker-cookbook `SupervisedDataset`
  */
@@ -97,7 +97,7 @@ const dataOf =
     )
   }
 
-/** What is trained of a conversation, for the fingerprint. */
+/** The trained part of a conversation, as text for the fingerprint. */
 const trained = ({ maxLength, reduction = "none", trainOn = defaultTrainOn }: ExampleOptions) =>
   `trained on ${trainOn}, reduction ${reduction}, longest ${maxLength ?? "unlimited"}`
 

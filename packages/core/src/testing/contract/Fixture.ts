@@ -40,7 +40,7 @@ export const reversed = Datum.weightedTokens(ModelInput.fromTokens(sequence.toRe
 export const policy = (changes: Partial<Datum.Inputs["PolicyTokens"]> = {}) =>
   Datum.policyTokens(input, { targetTokens, logprobs: full(-2), advantages: full(1), mask: full(1), ...changes })
 
-/** Large enough for one step to have an effect on any model. */
+/** The learning rate of the cases. It is large enough for one step to have an effect on any model. */
 export const learningRate = 0.05
 
 export const capabilities = ({ baseModel }: Options): Effect.Effect<Capabilities, TinkerError, Tinker> =>

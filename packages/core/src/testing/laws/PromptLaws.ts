@@ -73,7 +73,7 @@ const isUntouched = ({ shown, turns }: Play.Played) =>
 
 const mark = "the red fox asks"
 
-/** An environment may refuse an injection by failing. */
+/** Checks that an injected message appears in the next prompt. An environment may refuse an injection by failing. */
 const showsInjected = (options: Play.Options) =>
   Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>) {
     const { inject } = env

@@ -45,7 +45,7 @@ export interface Simulation<out A, out E> {
   readonly leakedFibers: number
 }
 
-/** A program that runs more tasks than this without advancing the clock is in an endless loop. */
+/** Maximum number of tasks without an advance of the clock. A program that runs more is considered to be in an endless loop. */
 const tasksPerMoment = 1_000_000
 
 /** Turns of the real event loop that promises get to settle before they count as pending. */
