@@ -1,6 +1,6 @@
 /**
- * Measures while other programs are idle, if possible, and reports the share of the processors that they used. They distort measurements
- * that use all processors most.
+ * Measures while other programs are idle, if possible, and reports the share of the processors that they used. Measurements that use all
+ * processors suffer most from other programs.
  */
 import { Schema } from "effect"
 import { existsSync, readFileSync } from "node:fs"

@@ -1,6 +1,6 @@
 /**
- * Compares the time of `npm start` here and at an earlier commit, alternately: an iteration of 32 problems × 8 attempts. The first argument
- * names the commit. Default: HEAD~1.
+ * Compares the time of `npm start` here and at an earlier commit, in alternating rounds: an iteration of 32 problems × 8 attempts. The
+ * first argument names the commit. Default: HEAD~1.
  */
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"

@@ -14,7 +14,7 @@ export interface Row<out E, out R> {
 export interface Figure<out E, out R> extends Picture.Labels {
   /** The name of the figure's files, without extension. */
   readonly name: string
-  /** What the score counts, before and after training. */
+  /** The score that is measured before and after training, as text such as "right answers". */
   readonly score: string
   readonly seeds: ReadonlyArray<number>
   readonly rows: ReadonlyArray<Row<E, R>>

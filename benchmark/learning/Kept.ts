@@ -19,7 +19,7 @@ const Outcome = Schema.Struct({
 })
 export interface Outcome extends Schema.Schema.Type<typeof Outcome> {}
 
-/** The outcomes of each seed by kind; a control is a kind. */
+/** The outcomes of each seed, by kind: the experiment or one of its controls. */
 const Outcomes = Schema.Record(Schema.String, Schema.Array(Outcome))
 export type Outcomes = typeof Outcomes.Type
 

@@ -212,7 +212,7 @@ const recipe = (
   others: Partial<RecipePlan> = {}
 ): Plan => ({ name, label, run: { program: "recipe", recipe: of, settings, ...others } })
 
-/** The labels of a policy that a far too high learning rate destroys when it could do little before. */
+/** The labels of a run whose far too high learning rate destroys a policy that could do little before training. */
 const destroyed = ["collapsed", "worse"]
 
 /** The random choices of a round, which depend only on its number. */

@@ -1,6 +1,6 @@
 /**
- * The right answers to questions about a run, from the lines of its `records.jsonl` and `payloads.jsonl`. Nothing of the page, of its
- * reader or of the repository is used.
+ * The right answers to questions about a run, from the lines of its `records.jsonl` and `payloads.jsonl`. The key uses no code of the page,
+ * of its reader or of the rest of the repository.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"

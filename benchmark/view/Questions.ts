@@ -27,7 +27,7 @@ export interface Question {
   readonly effectRl: Way
   readonly inspect: Way | Missing
   readonly trackio: Way | Missing
-  /** What the documentation of tools that are not run here says. */
+  /** The answer according to prime-rl's documentation, because its dashboard is not run here. */
   readonly primeRl: string
   readonly chef: string
 }

@@ -32,7 +32,7 @@ export const payloads = (count: number, first = 0): ReadonlyArray<Walk.Payload> 
 export const inOrder = (results: ReadonlyArray<GroupResult.GroupResult>) =>
   results.map(GroupResult.untimed).toSorted((left, right) => left.key < right.key ? -1 : 1)
 
-/** The same walks in this process, without waiting. */
+/** The results of the walks when they are rolled out in this process, without waiting. */
 export const here = (
   walks: ReadonlyArray<Walk.Payload>
 ): Effect.Effect<ReadonlyArray<GroupResult.GroupResult>, Failure> =>

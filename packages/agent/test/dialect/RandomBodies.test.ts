@@ -136,7 +136,7 @@ const body = (draw: Draw.Draw, least: object) => {
 
 const isText = (given: unknown) => typeof given === "string" && given !== ""
 
-/** What is wrong with a dialect's error, if anything. */
+/** A message about an error answer that does not have its dialect's format; undefined if it has. */
 const problem = (path: string, answer: Service.Body) => {
   const { error } = answer
   const isOwn = path.startsWith("/messages")

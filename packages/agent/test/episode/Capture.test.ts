@@ -1,4 +1,4 @@
-/** The trained tokens are those that the agent sampled, according to the sampler's own log rather than the capture's. */
+/** Checks, with the sampler's own log, that exactly the sampled tokens are trained on. */
 import { AgentEnv } from "@effect-rl/agent"
 import { Rollout } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"

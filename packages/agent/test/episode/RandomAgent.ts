@@ -59,7 +59,7 @@ const tools = ["look", "wait"].map((name) => ({
 
 const spaced = (text: string) => text.startsWith("{") ? JSON.stringify(JSON.parse(text), null, 2) : text
 
-/** The same conversation as another program would serialize it. */
+/** The conversation as another program might serialize it, with other spacing, for example. */
 const reserialised = (draw: Draw.Draw, conversation: Conversation): Conversation => {
   const ids = new Map<string, string>()
   const rename = draw.chance(0.3)

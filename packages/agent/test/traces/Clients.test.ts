@@ -49,7 +49,7 @@ const chat = (isStreamed: boolean) => async ({ apiKey, baseUrl: baseURL, fetch }
   }
 }
 
-/** The same by the Responses API, which keeps the conversation on the server. */
+/** Answers calls until there are none, by the Responses API, which keeps the conversation on the server. */
 const responses = async ({ apiKey, baseUrl: baseURL, fetch }: AgentEnv.Session) => {
   const client = new Client({ apiKey, baseURL, fetch, maxRetries: 0 })
   let input: Client.Responses.ResponseInput = [{ role: "user", content: question[1].content }]

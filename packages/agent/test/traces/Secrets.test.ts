@@ -12,7 +12,7 @@ const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 const random = (draw: Draw.Draw, length: number, from = letters) =>
   `${Array.from({ length: length - 4 }, () => from[draw.integer(0, from.length - 1)]).join("")}A729`
 
-/** Secrets in the texts in which sessions have them, by kind. The text is `before`, the secret, `after`. */
+/** Secrets by kind, each between texts that often precede and follow it in sessions. */
 const planted = (
   draw: Draw.Draw
 ): ReadonlyArray<readonly [kind: string, before: string, secret: string, after: string]> => [

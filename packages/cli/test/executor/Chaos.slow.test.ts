@@ -23,7 +23,7 @@ const iterations = ["--iterations", "8", "--save-every", "1"]
 /** Linux has all addresses that begin with 127. */
 const hostOf = (machine: number) => process.platform === "linux" ? `127.0.0.${2 + machine}` : "127.0.0.1"
 
-/** Repeats a command that began while the database restarted, as a supervisor does: it ends at once. */
+/** Repeats a command that failed because the database was restarting, as a supervisor would. */
 const supervised = <A, E, R>(command: Effect.Effect<A, E, R>) =>
   command.pipe(
     Effect.catchDefect((defect) =>
@@ -52,7 +52,7 @@ const killed = ({ scope, worker: { process } }: Machine) =>
     yield* ended
   })
 
-/** Longer than a machine keeps its work without an answer. */
+/** Pauses a machine's worker for 15 seconds, after which other workers have taken its work over. */
 const paused = ({ worker: { process } }: Machine) =>
   Effect.andThen(
     Effect.sync(() => process.kill("SIGSTOP")),

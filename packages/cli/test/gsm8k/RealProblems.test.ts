@@ -67,7 +67,7 @@ const groupsOf = (folder: string) =>
     (records) => records.filter(RunRecord.guards.GroupRolledOut).filter(({ evaluator }) => evaluator === undefined)
   )
 
-/** Problems whose answers have several digits, so an answer can be near. */
+/** Problems whose answers have several digits, so a wrong answer can be close to the right one. */
 const longAnswers = (count: number) =>
   Effect.map(
     firstRows("train.jsonl", 200),

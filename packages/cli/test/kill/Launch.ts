@@ -53,7 +53,7 @@ export const points = (
 
 const { EFFECT_RL_SOAK: soak, EFFECT_RL_SOAK_KILLS: kills = "100" } = process.env
 
-/** How often each program is killed, both if it saves every iteration and if it saves every third. */
+/** Number of kills of each program, for each of two save intervals: every iteration and every third iteration. */
 export const pointsEach = (few: number) => soak === undefined ? few : Math.ceil(Number(kills) / 2)
 
 export const timeout = soak === undefined ? 900_000 : 7_200_000

@@ -13,7 +13,7 @@ interface Session {
   readonly canColor?: boolean
 }
 
-/** What arrives on the terminal, as lines, and in the log file. */
+/** The live output, the printed lines and the lines of the log file of a short session. */
 const tell = ({ canAnimate = false, canColor = false, json = false, live = "sampling for a while" }: Session) =>
   Effect.gen(function*() {
     const displayed: Array<string> = []

@@ -44,7 +44,7 @@ const talking = (
     (env) => prompts(env, responses)
   )
 
-/** What each prompt adds to the previous prompt and response; `undefined` if it does not begin with them. */
+/** The text that each prompt adds to the previous prompt and response; `undefined` if the prompt does not begin with both. */
 const additions = (shown: ReadonlyArray<Env.Prompt>, responses: ReadonlyArray<Env.Action>) =>
   responses.map(({ tokens }, turn) => {
     const [before, after] = shown.slice(turn)

@@ -20,7 +20,7 @@ const model = (tokenizer: TestTokenizer.TestTokenizer, renderer = "qwen3_instruc
 
 type Model = Effect.Success<ReturnType<typeof model>>
 
-/** The log-probability that a teacher gives to a token after so many others. */
+/** The log-probability that the teacher gives to a token at position `at`. */
 const logprob = (token: number, at: number) => -((token * 7 + at * 13) % 29) / 10
 
 const reader = () => {

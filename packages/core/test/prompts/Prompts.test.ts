@@ -10,7 +10,7 @@ const drain = (overrides: Parameters<typeof Planted.run>[0]) => Stream.runDrain(
 
 const isolated = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.provide(effect, Planted.layer, { local: true })
 
-/** A reflector that gives these answers in turn, the last one again and again, and the prompts that it was shown. */
+/** A reflector that gives these answers in turn and repeats the last one, and the prompts that it received. */
 const scripted = (...answers: ReadonlyArray<string>) =>
   Effect.map(Ref.make<ReadonlyArray<string>>([]), (prompts) => {
     const reflector: MessagePolicy.MessagePolicy = {
@@ -225,7 +225,7 @@ describe("an interrupted run", () => {
       )
     }).pipe(Effect.provide(Planted.layer)))
 
-  /** Lets a run begin and stores what it would leave if it were killed after the proposal of its second iteration. */
+  /** Starts a run, and stores the records that a kill after the proposal of its second iteration would leave, if `isKept` keeps them. */
   const kill = (overrides: Parameters<typeof Planted.run>[0], isKept: (record: RunRecord.RunRecord) => boolean) =>
     Effect.gen(function*() {
       const { append } = yield* RunStore.RunStore

@@ -1,4 +1,4 @@
-/** Numbers that tinker-cookbook at commit `9dfcc3a` computes besides its loops. */
+/** Numbers that tinker-cookbook at commit `9dfcc3a` computes outside of its training loops. */
 import { Hyperparameters, LearningRate } from "@effect-rl/core"
 import * as LoraParameters from "@effect-rl/core/catalog/LoraParameters"
 import * as TokenAdvantages from "@effect-rl/core/learn/TokenAdvantages"

@@ -11,7 +11,7 @@ export const sums = [["1 + 1", "2"], ["2 + 3", "5"], ["4 + 4", "8"], ["3 + 6", "
 export const backend = (script: Script.Script = {}) =>
   Layer.merge(ScriptedTinker.layer(script), TestTokenizer.layer(tokenizer))
 
-/** The same backend with an empty run store. */
+/** A scripted backend with an empty run store. */
 export const layer = (script: Script.Script = {}) => Layer.merge(backend(script), RunStore.RunStore.layerMemory)
 
 export const say = (text: string) => Script.text(tokenizer, `${text}<|im_end|>`)

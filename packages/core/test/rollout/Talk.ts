@@ -4,7 +4,7 @@ import type { StopReason } from "@effect-rl/core/environments"
 import { Effect } from "effect"
 import * as Scripted from "./Scripted.ts"
 
-/** What follows an answer: a reply and the next turn, or the end. */
+/** The environment's reaction to an answer: a reply and the next turn, or the end. */
 export interface Turn {
   readonly reward?: number
   readonly done?: StopReason.StopReason

@@ -58,7 +58,7 @@ export const judgedBy = <E, R>(judge: MessagePolicy.MessagePolicy<E, R>, overrid
     return Rl.run({ ...yield* Task.options(), dataset, run: { evalEvery: 0, ...overrides } })
   }))
 
-/** The same run with the second model as the judge. */
+/** A run of two iterations whose answers the second model judges. */
 export const judged = (overrides: Task.Overrides["run"] = {}) =>
   Stream.unwrap(Effect.gen(function*() {
     const model = yield* Task.model

@@ -148,7 +148,7 @@ const until = (end: number) => Array.from({ length: end }, (_, index) => index).
 /** The attempt in which a trajectory was sampled, which is its first token. */
 const attemptOf = (trajectory: Trajectory.Trajectory) => trajectory.transitions[0]?.action.tokens[0]
 
-/** Each of a member's attempts before the last one was retried once. */
+/** Checks that each of a member's attempts except the last one is reported as retried exactly once. */
 const retryRules = (result: GroupResult.Completed | GroupResult.Partial, group: number, isCoupled: boolean) => {
   const retriedOf = (member: number) =>
     result.retried.filter((report) => report.member === member).map(({ attempt }) => attempt)

@@ -149,7 +149,7 @@ export const policy = ({ seed, severity }: Scenario): SimulatedPolicy =>
     }
   }, Faults.policy(seed, severity))
 
-/** The same policy, with each request behind a limiter. */
+/** The policy, with each of its requests behind a limiter. */
 export const behind = (
   limiter: AdaptiveLimiter.AdaptiveLimiter,
   policy: SimulatedPolicy

@@ -51,7 +51,7 @@ const outcome = (
   return { logprobs, loss, gradient: view.slice() }
 }
 
-/** The same results from separate passes over each sequence, in which every position counts as learned. */
+/** The results of separate passes over each sequence, in which every position counts as learned. */
 const apart = (
   model: TinyModel.TinyModel,
   adapter: TinyModel.TinyAdapter,

@@ -26,7 +26,7 @@ const everything = Effect.gen(function*() {
   yield* Effect.all([sampling, training, sampling], { concurrency: "unbounded" })
 }).pipe(Effect.scoped)
 
-/** What threads and memory hold. Memory is counted beyond the loaded model and its scratch space. */
+/** The resources that threads hold, and the memory in use beyond the loaded model and its scratch space. */
 const held = (loaded: number) =>
   Effect.gen(function*() {
     const { room, threads } = yield* Host

@@ -373,7 +373,7 @@ export const make = (count: number, seed: number): ReadonlyArray<CorrectProgram>
   return drawn.map((one, index) => ({ family: one.family, code: one.code, tests: testsOf(one, outputs[index] ?? []) }))
 }
 
-/** The same program with a wrong expectation for its last case, which a right program cannot meet. */
+/** The program with a wrong expected result for its last case, so a right program fails there. */
 export const spoiled = (program: CorrectProgram): CorrectProgram => ({
   ...program,
   tests: {

@@ -25,7 +25,7 @@ const packages: Packages | undefined = await import(/* @vite-ignore */ installed
   () => undefined
 )
 
-/** What is missing to run the tests, in words. */
+/** The reason why the tests cannot run here, as text; undefined if they can. */
 export const lacks = packages === undefined ? "just-bash is not installed: npm run just-bash-check" : undefined
 
 /** The path inside the session, for a path that may start with the absolute path of a folder. */

@@ -1,4 +1,4 @@
-/** Each of the second faults breaks a promise of the API that a correct server keeps. */
+/** Checks that each fault in `SecondFaults.ts` breaks a promise of the API that a correct server keeps. */
 import { Tinker } from "@effect-rl/core"
 import * as Engine from "@effect-rl/engine/Engine"
 import * as TinkerServer from "@effect-rl/tinker/server/TinkerServer"

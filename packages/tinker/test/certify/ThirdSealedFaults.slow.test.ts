@@ -1,4 +1,7 @@
-/** Each of the third sealed faults is shown by requests that a correct server answers correctly and a server with the fault does not. */
+/**
+ * Checks that each fault in `ThirdSealedFaults.ts` is visible: requests that a correct server answers correctly are answered wrongly by a
+ * server with the fault.
+ */
 import { Tinker } from "@effect-rl/core"
 import * as Engine from "@effect-rl/engine/Engine"
 import * as TinkerServer from "@effect-rl/tinker/server/TinkerServer"

@@ -41,7 +41,7 @@ const listOf = (fields: Fields, name: string): ReadonlyArray<Fields> => {
   return Array.isArray(list) ? list : []
 }
 
-/** The same request without a body, for another path under `/api/v1`. */
+/** The request as a `GET` without a body, for another path under `/api/v1`. */
 const getting = (asked: Asked, path: string): Asked => ({
   ...asked,
   method: "GET",

@@ -6,7 +6,7 @@ import { request, sampler } from "./Calls.ts"
 import { withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
-/** What happens to a sample at the service after it is posted. */
+/** How the service treats a sample after it is posted. */
 interface Fate {
   /** Milliseconds. */
   readonly takes: number

@@ -16,7 +16,10 @@ export interface Sent {
 }
 
 export interface Encounter {
-  /** None if the connection is reset. Late requests arrive within the scope, even if the client has stopped waiting. */
+  /**
+   * Returns the answer as it is sent; none if the connection is reset. Late requests arrive within the scope, even if the client has
+   * stopped waiting.
+   */
   readonly meet: (request: HonestService.Request, scope: Scope.Scope) => Effect.Effect<Option.Option<Sent>>
   /** The requests, and what happened to each. */
   readonly trace: ReadonlyArray<string>

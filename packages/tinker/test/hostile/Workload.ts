@@ -12,7 +12,7 @@ export interface Outcome {
   readonly millis: number
   /** The maximum duration in multiples of the deadline; some calls make several requests in sequence. */
   readonly patience: number
-  /** What the service must do for it, once each. */
+  /** The work that the service must do for the call, each part once. */
   readonly deeds: ReadonlyArray<string>
   /** For a training call, the index of its client. */
   readonly life?: number
@@ -239,7 +239,7 @@ const regardless = (outcomes: ReadonlyArray<Outcome>) =>
     )
   )
 
-/** What the service did twice or out of order. */
+/** The work that the service did twice or out of order. Snapshots may repeat. */
 export const disorder = (deeds: ReadonlyArray<HonestService.Deed>): ReadonlyArray<string> =>
   deeds.flatMap((deed, index) => {
     const after = deeds.slice(index + 1)

@@ -63,7 +63,7 @@ const reasonOf = ({ event: { event }, isStreamed }: typeof events[number]) => {
 const before = ({ dataset_batches: sizes, start_batch: start }: Case["input"]) =>
   sizes.slice(0, start).reduce((sum, size) => sum + size, 0)
 
-/** The same groups in the same order, in batches of the update size. */
+/** The recorded groups in their order, in batches of the update size. */
 const worldOf = ({ input }: Case) => {
   const { filtered_groups: filtered, groups_per_batch: size, rollout_seconds: seconds } = input
   const groups = seconds.map((seconds, index) => ({ seconds, isConstant: filtered.includes(index) }))
