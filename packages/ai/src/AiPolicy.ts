@@ -24,8 +24,9 @@ const tokensOf = ({ inputTokens, outputTokens }: Response.Usage): Metering.Token
     : { prefilled: inputTokens.total, sampled: outputTokens.total, trained: 0, cached: inputTokens.cacheRead }
 
 /**
- * A policy, such as a judge, user or opponent, that is played by any `effect/ai` provider. Seeds are not passed to the provider. A run
- * counts the tokens that the provider reports, at the prices listed for `name`. A plan refuses requests, so it costs nothing.
+ * A policy, such as a judge, user or opponent, that is played by any `effect/ai` provider. Seeds are not passed to the
+ * provider. A run counts the tokens that the provider reports, at the prices listed for `name`. A plan of a run sends
+ * no requests, so it costs nothing.
  *
  * @example
  * const judge = LanguageModel.LanguageModel.use((languageModel) => Effect.succeed(AiPolicy.fromLanguageModel(languageModel, "judge")))

@@ -33,7 +33,7 @@ export class NotOffered extends Schema.TaggedError<NotOffered>()("NotOffered", {
   }
 }
 
-/** The server's schema for a tool is one that arguments cannot be checked against. */
+/** Arguments cannot be checked against the server's schema for a tool. */
 export class Uncheckable extends Schema.TaggedError<Uncheckable>()("Uncheckable", {
   tool: Schema.String,
   detail: Schema.String
@@ -110,8 +110,8 @@ const notConnected = (server: string) => ({ message }: McpClientError) =>
   failed(server, new NotConnected({ detail: message }))
 
 /**
- * The allowed tools of a connected client. Fails if the server does not list its tools, does not offer an allowed tool, or has a
- * schema for it that cannot be checked.
+ * The allowed tools of a connected client. Fails if the server does not list its tools, does not offer an allowed tool,
+ * or has a schema for such a tool against which arguments cannot be checked.
  */
 export const fromClient = Effect.fnUntraced(function*<F extends McpClientError = never>(
   client: McpClient.McpClient,

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 
-/** Presets are not on the Hugging Face Hub: their tokenizers ship with the engine. */
+/** Loads tokenizers. Those of presets ship with the engine, because presets are not on the Hugging Face Hub. */
 export const layer = Layer.effect(
   Tokenizer.Tokenizers,
   Effect.gen(function*() {

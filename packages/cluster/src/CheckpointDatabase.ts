@@ -32,7 +32,7 @@ interface Place {
   readonly run: string
   /** The folder of local copies. Each copy's name is the checksum of its files. */
   readonly copies: string
-  /** The copies in the folder; the last was used last. */
+  /** The copies in the folder, in the order of their last use. */
   readonly recent: Set<string>
   /** Limits changes of the copies' folder to one at a time. */
   readonly permit: Semaphore.Semaphore

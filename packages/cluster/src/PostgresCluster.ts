@@ -30,7 +30,7 @@ import * as Members from "./Members.ts"
 import * as RunTables from "./RunTables.ts"
 import * as SharedSecret from "./SharedSecret.ts"
 
-/** What a process of a cluster can use: sharding, message storage, the database and the drivers' heartbeats. */
+/** The services of a process in a cluster: sharding, message storage, the database and the drivers' heartbeats. */
 export type Services = Sharding | MessageStorage | SqlClient.SqlClient | Drivers
 
 /** What every process needs to join a cluster. */

@@ -79,8 +79,9 @@ export const open = Effect.fn("RunDatabase.open")(function*(run: string) {
 })
 
 /**
- * Whether the run belongs to a program, identified by any text. A run belongs to the first program that claims it. `isContinued` gives it to
- * this program: another program has started the run, and this one continues its records.
+ * Claims a run for a program, identified by any text, and returns whether the run now belongs to it. A run belongs to
+ * the first program that claims it. `isContinued` gives a run that another program has started to this program, which
+ * continues its records.
  *
  * @example
  * const isMine = RunDatabase.claim("sums", "sums with 3 iterations")

@@ -39,7 +39,10 @@ const Drive = Rpc.make("Drive", {
 /** Each run is a separate entity, which only one runner has at a time. */
 const Run = Entity.make("effect-rl/Run", [Drive])
 
-/** What a driver can use: the run that it has taken over, and the services of the cluster. */
+/**
+ * The services of a driver: the store of the run that it has taken over, the fence for writes to the run, and the
+ * services of the cluster.
+ */
 export type Services = RunStore.RunStore | RunFence.RunFence | PostgresCluster.Services
 
 const tagOf = (error: unknown) => Predicate.hasProperty(error, "_tag") ? String(error._tag) : "Error"

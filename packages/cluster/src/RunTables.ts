@@ -7,8 +7,8 @@ import * as SqlClient from "effect/sql/SqlClient"
 import * as SqlError from "effect/sql/SqlError"
 
 /**
- * Each record's line has a checksum, and also holds the checksum of the record's payload. Checkpoint files are stored in parts under the
- * SHA-256 of their content; a checkpoint lists its files.
+ * Creates the tables for runs. Each record's line has a checksum, and also holds the checksum of the record's payload.
+ * Checkpoint files are stored in parts under the SHA-256 of their content; a checkpoint lists its files.
  */
 const migrations = Migrator.fromRecord({
   "0001_runs": Effect.gen(function*() {

@@ -19,7 +19,7 @@ class Rollouts extends RpcGroup.make(
   Rpc.make("Roll", { payload: { job: Executor.Job }, success: Rolled.Rolled })
 ) {}
 
-/** Answers the thread that started this one. Launch it in the worker's own file. */
+/** Rolls out groups for the thread that started this one. Launch it in the worker's own file. */
 export const worker: Layer.Layer<never, WorkerError, TaskRegistry.TaskRegistry> = RpcServer.layer(Rollouts).pipe(
   Layer.provide(Rollouts.toLayer({ Roll: ({ job }) => Rolled.roll(job) })),
   Layer.provide(RpcServer.layerProtocolWorkerRunner),

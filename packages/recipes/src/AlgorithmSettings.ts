@@ -31,7 +31,7 @@ type Name = keyof typeof algorithms
 const overlongBuffer = (name: Name, { maxTokens }: Size) =>
   name === "dapo" ? { overlongBuffer: Math.max(1, Math.floor(maxTokens / 5)) } : {}
 
-/** The settings that an algorithm implies. Its loss options apply only if the run uses its loss. */
+/** The settings that an algorithm implies. The loss options apply only if the run uses the algorithm's loss. */
 const settingsOf = (name: Name, size: Size, given: object) => {
   const { rollout: { dynamic } = {}, update: { credit, loss } } = algorithms[name](size)
   const isOwnLoss = !("loss" in given) || given.loss === loss.name

@@ -144,7 +144,7 @@ export interface Configured<out E, out R> extends BaseSettings {
 export interface ShortRun {
   /** The results to expect, as text for the user. */
   readonly says: string
-  /** Settings that replace the recipe's defaults if no model is named. Those of `sample` are added. */
+  /** Settings that replace the recipe's defaults if no model is named. The settings of `sample` apply too. */
   readonly settings: Readonly<Record<string, unknown>>
 }
 

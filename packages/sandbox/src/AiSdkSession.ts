@@ -1,7 +1,8 @@
 /**
- * Sandboxes of other providers through AI SDK sessions, as opened by `@ai-sdk/sandbox-vercel`, adapters for e2b and Daytona, and just-bash.
- * A session runs shell commands and stores files, but it has no standard input, no limits, and no reset. This module adds what it can, and
- * the capabilities report what is missing.
+ * Sandboxes of other providers through AI SDK sessions, as opened by `@ai-sdk/sandbox-vercel`, adapters for e2b and
+ * Daytona, and just-bash. A session runs shell commands and stores files, but it has no standard input, no limits, and
+ * no reset. This module adds standard input and limits on wall time and output. The capabilities report what is
+ * missing.
  *
  * @see ai 7.0.173 `Experimental_SandboxSession`
  */

@@ -58,7 +58,10 @@ const processesOf = (id: string): ReadonlyArray<number> => {
 
 const end = (pid: number) => attempt(() => process.kill(pid, "SIGKILL"), false)
 
-/** How often processes are searched for. A killed process may have started another one before, so one search is not enough. */
+/**
+ * How many times processes are searched for. A killed process may have started another one before, so one search is not
+ * enough.
+ */
 const looks = 20
 
 /** Ends all processes of a host and returns their number. */

@@ -36,7 +36,10 @@ export class AgentFailed extends Schema.TaggedError<AgentFailed>()("AgentFailed"
 
 /** The agent's access to its model, and the end of its episode. */
 export interface Session extends Place.Place {
-  /** The access as environment variables: `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY`. */
+  /**
+   * The session's access to its model as environment variables: `OPENAI_BASE_URL`, `OPENAI_API_KEY`,
+   * `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY`.
+   */
   readonly env: Readonly<Record<string, string>>
   /** Aborted when the episode ends for any reason. */
   readonly signal: AbortSignal

@@ -98,7 +98,7 @@ interface State {
   readonly texts: Array<TextTurn>
   /** Turns that another turn continues. */
   readonly continued: Set<number>
-  /** What was said in any conversation, excluding instructions. */
+  /** Digests of what was said in any conversation, excluding instructions. */
   readonly said: Set<string>
   /** The instructions of all conversations. */
   readonly instructions: Set<string>

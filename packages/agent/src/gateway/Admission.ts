@@ -11,7 +11,7 @@ import type * as Scope from "effect/Scope"
 import { later, type Refusal } from "../dialect/Refusal.ts"
 import * as RequestBody from "../episode/RequestBody.ts"
 
-/** Admits the current request; closing the scope releases its share. */
+/** Admits the current request. Closing the scope ends the request's share of the limits. */
 export type Admission = Effect.Effect<void, Refusal, HttpServerRequest.HttpServerRequest | Scope.Scope>
 
 /** Maximum number of requests in progress; an agent that waits for its answers has fewer. */

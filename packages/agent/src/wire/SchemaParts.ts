@@ -7,7 +7,9 @@ import * as Predicate from "effect/Predicate"
 export const parts = ({ allOf, anyOf, oneOf, not }: JsonSchema.JsonSchema): ReadonlyArray<unknown> =>
   [allOf, anyOf, oneOf].flatMap((one) => Array.isArray(one) ? one : []).concat(not ?? [])
 
-/** The name of the definition, or part of one, that a schema refers to. */
+/**
+ * The name of the definition, or part of one, that a schema refers to; undefined if the schema has no such reference.
+ */
 export const nameOf = ({ $ref }: JsonSchema.JsonSchema) => {
   const [keyword, ...tokens] = typeof $ref === "string" ? JsonPointer.parseUriFragment($ref) ?? [] : []
   return keyword === "$defs" || keyword === "definitions" ? tokens.map(JsonPointer.escapeToken).join("/") : undefined

@@ -57,7 +57,7 @@ export interface Person {
   readonly saidBy: (member: number) => ReadonlyArray<Message.Message>
 }
 
-/** Parses an answer as the model's renderer does, and reports what it parsed if that is more than text. */
+/** Parses an answer as the model's renderer does, and prints the parsed parts if any of them is not text. */
 const understood = Effect.fnUntraced(function*(rendered: Rendered, prompt: string, { tokens }: Sampling.SampledTokens) {
   const output = yield* Output
   const conversation = rendered.conversationOf(prompt)

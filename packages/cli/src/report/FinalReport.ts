@@ -88,7 +88,7 @@ export const lines = (history: RunHistory, shown: Shown): ReadonlyArray<string> 
   ...heldOutRewards(history, shown.style)
 ]
 
-/** The report as JSON: the first and last measurement of each evaluator. */
+/** The report as JSON: the number of iterations, and the first and last measurement of each evaluator. */
 export const record = ({ measurements, rewards }: RunHistory) => ({
   iterations: rewards.length,
   evaluations: Object.fromEntries(

@@ -91,7 +91,10 @@ const linesOf = (story: Story.Story) => (record: Recorded.Group): ReadonlyArray<
     }]
   })
 
-/** The rollouts that match the filter, oldest first. If there are more than its limit, only the newest are returned. */
+/**
+ * The rollouts that match the filter, oldest first. If there are more than the filter's limit, only the newest are
+ * returned.
+ */
 export const select = (
   story: Story.Story,
   filter: Filter

@@ -10,7 +10,7 @@ const signs = [
   ["gradient norm", "grad_norm", (value: number) => Quantity.fixed(value, 2)]
 ] as const
 
-/** The metrics that are present, each with its label. */
+/** The health metrics that are present, each with its label. */
 export const parts = (metrics: Metrics): ReadonlyArray<string> => {
   const informative = (metrics["groups/informative"] ?? NaN) / (metrics["groups/total"] ?? NaN)
   const others = signs.flatMap(([name, metric, show]) => {

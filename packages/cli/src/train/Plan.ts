@@ -7,7 +7,7 @@ import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
-/** The most that a run can use of its models. */
+/** The most responses and tokens that a run can use. */
 export interface Use {
   readonly responses: number
   /** Tokens of the trained weights. */
@@ -105,7 +105,7 @@ const counter = () => {
 /** The use of the first iteration. */
 interface First {
   readonly groups: number
-  /** What the iteration samples. `trained` is what it trains on. */
+  /** The use by sampling. `trained` is the use by training. */
   readonly sampled: Use
   readonly trained: Use
 }

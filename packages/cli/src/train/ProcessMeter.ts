@@ -1,4 +1,4 @@
-/** What this process uses, for the records of iterations. */
+/** Measures the memory and processor use of this process, for the records of iterations. */
 import { RunOptions } from "@effect-rl/core/program"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -20,5 +20,5 @@ const make = Effect.map(Effect.flatMap(reading, Ref.make), (last) =>
     }
   }))
 
-/** Measures the process with its threads since the measurement before; processes that it starts are not included. */
+/** Measures the process with its threads since the previous measurement; processes that it starts are not included. */
 export const layer = Layer.effect(RunOptions.ProcessMeter, make)

@@ -44,7 +44,9 @@ export const of = ({ fields }: Setting.Struct): Record<string, Flag.Flag<Option.
     })
   )
 
-/** Help sections for the settings, in their order. */
+/**
+ * Help sections with the flags of the settings, in the order of the settings. Settings without a section are left out.
+ */
 export const sections = ({ fields }: Setting.Struct): ReadonlyArray<Help.Section> => {
   const flags = new Map<string, Array<string>>()
   for (const [name, field] of Object.entries(fields)) {

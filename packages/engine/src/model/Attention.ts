@@ -234,7 +234,7 @@ const unrotate = (
   norm(d.key, kept.rawKey, layer.keyNorm, kept.keyInverseRoot, reached.rows * keyHeads, base?.keyNorm ?? 0)
 }
 
-/** Replaces the gradient of this half's output with the gradient of its input, in the reached rows. */
+/** Replaces the gradient of the attention half's output with the gradient of its input, in the reached rows. */
 export const backward = (
   compute: Compute,
   batch: Batch.Batch,

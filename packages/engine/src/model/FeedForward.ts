@@ -25,8 +25,8 @@ const recordFrom = ({ config }: Compute, kept: FeedForwardRecord, start: number)
 })
 
 /**
- * Writes x plus this half's result for the rows of `span` to `out`. Returns the record for a backward pass, which is allocated in the
- * arena.
+ * Writes x plus the feed-forward half's result for the rows of `span` to `out`. Returns the record for a backward pass,
+ * which is allocated in the arena.
  */
 export const forward = (
   compute: Compute,
@@ -61,7 +61,10 @@ export const forward = (
   return record
 }
 
-/** Replaces the gradient of this half's output with the gradient of its input, in the rows from `start` to `end`. */
+/**
+ * Replaces the gradient of the feed-forward half's output with the gradient of its input, in the rows from `start` to
+ * `end`.
+ */
 export const backward = (
   compute: Compute,
   index: number,

@@ -48,7 +48,7 @@ export interface Weights {
   readonly sine: Memory.Address
 }
 
-/** How a matrix is stored: as f32 panels, or as rows of a type. */
+/** How a matrix is stored: as f32 panels, or as the model file's rows in the given type. */
 export type Storage = "panels" | TensorType.TensorType
 
 /** The storage of each matrix, by its Hugging Face name. */

@@ -64,7 +64,7 @@ export interface MemoryPlan {
   readonly trainingBytes: number
   /** Number of samples that each thread draws concurrently. */
   readonly sequences: number
-  /** Key-value positions per thread, in whole pages that its samples share. */
+  /** Key-value positions per thread, in whole pages that the thread's samples share. */
   readonly positions: number
   readonly cacheBytes: number
   /** Prompt rows per sampling step. */

@@ -37,7 +37,7 @@ export const gradientBlocksPerThread = 3
 
 /** Data that a thread computes together. */
 interface Piece {
-  /** The indices of these data in the call's data. */
+  /** The indices of `items` among the data of the call. */
   readonly places: ReadonlyArray<number>
   readonly items: ReadonlyArray<Item>
 }

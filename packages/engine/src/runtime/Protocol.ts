@@ -131,7 +131,7 @@ export interface TaskOutput {
   /** The log-probabilities of a pass, one array per datum. */
   readonly logprobs?: Joined<Float32Array>
   readonly metrics: Readonly<Record<string, number>>
-  /** Why a loss graph has no gradient for these data. */
+  /** Why the loss graph has no gradient for these data; absent if it has one. */
   readonly refusal?: string
   /** The loss graph's metrics for each datum. */
   readonly graphMetrics?: ReadonlyArray<Readonly<Record<string, number>>>

@@ -57,7 +57,7 @@ const toExample = ({ logprobs, loss }: TrainingPass, item: Item): Pass.Example =
 }
 
 interface Evaluated extends Pass.ExampleLoss {
-  /** Why a loss graph has no gradient for this datum. */
+  /** Why the loss graph has no gradient for this datum; absent if it has one. */
   readonly refusal?: string
   /** The loss graph's metrics. */
   readonly metrics?: Readonly<Record<string, number>>

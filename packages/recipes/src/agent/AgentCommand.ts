@@ -1,4 +1,4 @@
-/** The command that starts an agent, with placeholders for its task. It does not go through a shell. */
+/** The command that starts an agent, with placeholders for its task. It runs without a shell. */
 import { InvalidOption } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 

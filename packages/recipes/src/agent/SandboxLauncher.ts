@@ -19,7 +19,7 @@ import * as FolderFiles from "./FolderFiles.ts"
 export interface Options {
   /** The runtime of the agents. Default: by the first word of each command, `node`, `python` for `python` or `python3`, or else `shell`. */
   readonly runtime?: SandboxCapabilities.Runtime
-  /** Files of the agent, placed in the folder where it starts. Default: a copy of its `cwd`. */
+  /** Files of the agent, placed in the folder where it starts. Default: a copy of the agent's `cwd`. */
   readonly files?: SandboxFiles.SandboxFiles
   readonly limits?: Partial<SandboxLimits.SandboxLimits>
 }

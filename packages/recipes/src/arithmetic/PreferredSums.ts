@@ -268,9 +268,9 @@ export const preferenceRl = Recipe.make({
 })
 
 /**
- * Reinforcement learning from human feedback in three stages: supervised training, a preference model, and reinforcement learning from its
- * verdicts. The first stage is short, so most is learned in the third, which never sees whether an answer is right. Each stage is evaluated
- * on held-out problems before and after.
+ * Reinforcement learning from human feedback in three stages: supervised training, a preference model, and
+ * reinforcement learning from its verdicts. The first stage is short, so the model learns most in the third, which
+ * never sees whether an answer is right. Each stage is evaluated on held-out problems before and after.
  *
  * @see tinker-cookbook `recipes/preference/rlhf/rlhf_pipeline.py`
  */

@@ -67,7 +67,10 @@ export const plainArithmetic = Recipe.make({
   build: (model, settings) => task(model, settings, Sums.plain)
 })
 
-/** Trains a pretrained language model that answers most of these sums wrongly at first. It learns them within half an hour on two cores. */
+/**
+ * Trains a pretrained language model on sums below 100. It answers most of them wrongly at first, and learns them
+ * within half an hour on two cores.
+ */
 export const smolLm2Sums = Recipe.make({
   name: "smollm2-sums",
   description:

@@ -111,7 +111,10 @@ export const plain: Kind = {
   }
 }
 
-/** Sums for SmolLM2, without an example or a box. The last number in the response is the answer. Held-out pairs are redrawn. */
+/**
+ * Sums for SmolLM2, without an example or a box. The last number in the response is the answer. A held-out pair is
+ * drawn again.
+ */
 export const unboxed: Kind = {
   name: "smollm2-sums",
   env: (model, a, b) =>

@@ -129,8 +129,8 @@ export const onPolicyDistill = Recipe.make({
 })
 
 /**
- * A teacher imitates worked sums, then a student learns from the teacher's log-probabilities of its own answers. The student never sees a
- * worked sum.
+ * A teacher imitates worked sums. Then a student learns from the log-probabilities that the teacher gives to the
+ * student's own answers, without ever seeing a worked sum.
  */
 export const distill = Pipeline.make({
   name: "distill",

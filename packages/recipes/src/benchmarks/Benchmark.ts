@@ -67,7 +67,7 @@ export interface EvaluatorOptions
   extends Pick<Evaluator.TestSetOptions<never, never>, "maxTokens" | "temperature" | "seed" | "concurrency">
 {
   readonly model: Pick<ChatModel.ChatModel, "renderer">
-  /** Answers to each question. With more than one, `pass@k` is measured too. Default: 1. */
+  /** The number of answers to each question. With more than one, `pass@k` is measured too. Default: 1. */
   readonly attempts?: number
 }
 

@@ -123,7 +123,7 @@ const madeUp = (model: ChatModel.ChatModel, settings: Settings) => {
 }
 
 /**
- * On-policy distillation from two teachers: one scores answers to mathematical problems, the other chats.
+ * On-policy distillation from two teachers: one scores answers to mathematical problems, the other scores chats.
  *
  * @see tinker-cookbook `recipes/distillation/on_policy_multi_teacher.py`
  */

@@ -33,8 +33,8 @@ export interface Options {
 }
 
 /**
- * Whether an answer matches the reference. They are compared as text, then in normal form, then element by element as expressions. Answers
- * of more than 1,000 characters are compared only as text.
+ * Whether an answer matches the reference. The two are compared as text, then in normal form, then element by element
+ * as expressions. Answers of more than 1,000 characters are compared only as text.
  *
  * @example
  * MathAnswer.isCorrect("x = 4", "4", { lenient: true })

@@ -1,4 +1,4 @@
-/** Handles judging that failed for a reason of its own, such as a lost sandbox, which says nothing about the judged answer. */
+/** Handles failures of judging itself, such as a lost sandbox, which say nothing about the judged answer. */
 import { Grader } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 

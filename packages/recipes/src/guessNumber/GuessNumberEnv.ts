@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 
 /** How hard the game is. */
 export interface Size {
-  /** The number to guess is at least 0 and less than this. */
+  /** Exclusive upper bound of the number to guess, which is at least 0. */
   readonly range: number
   readonly maxTurns: number
 }

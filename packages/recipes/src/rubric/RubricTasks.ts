@@ -28,7 +28,7 @@ const sum = ([a, b]: Sums.Pair): RubricTask => ({
   rubrics: [{ text: `Does the chatbot correctly get the answer ${a + b}?` }]
 })
 
-/** The cookbook's sums up to 1,000, in its order: 10,000 to train on, and the 1,000 drawn after them. */
+/** The cookbook's sums up to 1,000, in its order: 10,000 to train on, and the next 1,000 for evaluation. */
 const sums = (): Split => {
   const next = PythonRandom.below(42)
   const all = Array.from({ length: 11_000 }, () => sum([next(1001), next(1001)]))
@@ -63,7 +63,10 @@ const rubric = (
   return worst === undefined || best === undefined ? { text } : { text, range: [Number(worst), Number(best)] }
 }
 
-/** The rows of a file in the cookbook's format. A score is read from `<score>` tags, whatever pattern a row gives for it. */
+/**
+ * The rows of a file in the cookbook's format. A score is read from `<score>` tags, even if a row gives another
+ * pattern.
+ */
 const fromFile = Effect.fnUntraced(function*(file: string) {
   const rows = yield* Stream.runCollect(Jsonl.rows(file, Row))
   if (rows.length === 0) {

@@ -31,7 +31,7 @@ const instructions = `Answer questions with the help of a search over documents.
 
 const alone = "Answer with the value alone."
 
-/** The answer in a last message; undefined if it has none in this form, or more than one. */
+/** The answer in a last message; undefined if the form is `marked` and the message has no `Answer:` or several. */
 const answerIn = (said: string, form: Form) => {
   if (form === "alone") return said
   const [, answer, more] = said.split("Answer:")

@@ -69,7 +69,10 @@ const startServer = `mkdir -p ${ShellTask.workFolder} && cd "$1" && shift && exe
 
 const timeIsOver: FunctionTool.Answer = { content: "The time of the task is over.", stop: true }
 
-/** The tool, limited to the time before the deadline. When the time runs out, it answers that it is over and stops the episode. */
+/**
+ * The tool, limited to the time before the deadline. When the time runs out, the tool answers that the time is over and
+ * stops the episode.
+ */
 const until = (deadline: number) => <E>(tool: FunctionTool.FunctionTool<E>): FunctionTool.FunctionTool<E> => ({
   ...tool,
   call: Effect.fnUntraced(function*(args) {

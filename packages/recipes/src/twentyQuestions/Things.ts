@@ -59,7 +59,7 @@ const has = (thing: string, { name }: Trait) => traitsOf.get(thing)?.includes(na
 
 const verdict = (is: boolean) => is ? "Yes" : "No"
 
-/** The guess in a message that begins with one. */
+/** The guess in a message that begins with `Guess:`, in lower case; undefined for other messages. */
 export const guessIn = (said: string): string | undefined => /^Guess: (.*)/.exec(said)?.[1]?.toLowerCase()
 
 /**

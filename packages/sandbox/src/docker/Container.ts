@@ -135,7 +135,10 @@ export const inKeeper = (name: string, command: ReadonlyArray<string>): Readonly
 /** The script's own process, in addition to the program's processes. */
 const own = 1
 
-/** The exit code with which `docker` reports its own failures. If a program exits with it, the script says so. */
+/**
+ * The exit code with which `docker` reports its own failures. If a program exits with this code, the container's script
+ * writes a word to standard error that tells the two cases apart.
+ */
 export const dockerFailed = 125
 
 const variables = ({ environment }: SandboxSpec.Resolved) =>

@@ -4,9 +4,9 @@ import { execFile } from "node:child_process"
 import { rm } from "node:fs/promises"
 
 /**
- * Programs may leave folders that their owner may not enter, and folders nested so deeply that Node takes minutes to remove them. If
- * something cannot be removed, `rm` removes the rest. Its messages are discarded, because too much output
- * would end it.
+ * Removes a folder. Programs may leave folders that their owner may not enter, and folders nested so deeply that Node
+ * takes minutes to remove them. If something cannot be removed, `rm` removes the rest. Its messages are discarded,
+ * because too much output would end it.
  */
 const script = "{ rm -rf -- \"$1\" || { chmod -R u+rwx -- \"$1\"; rm -rf -- \"$1\"; }; } 2> /dev/null"
 

@@ -13,7 +13,10 @@ export interface Played<out A> {
 }
 
 export interface Tape {
-  /** The next recorded answer to an equal call. Fails as `Unrecorded` if none is left. */
+  /**
+   * The next recorded answer to an equal call. Fails with the call's recorded error, or as `Unrecorded` if no answer is
+   * left.
+   */
   readonly play: <A>(call: Call.Call<A>) => Effect.Effect<Played<A>, TinkerError.TinkerError>
 }
 

@@ -78,7 +78,10 @@ const sentGraphDatum = ({ modelInput, targetTokens }: TrainingClient.GraphDatum)
 
 type Fields = Readonly<Record<string, PassResult.Field>>
 
-/** One log-probability per position, or one per candidate at each position. */
+/**
+ * The log-probabilities in an output: one per position, or one per candidate at each position. Fails if they are
+ * missing, of another length, or invalid where the loss reads them.
+ */
 const logprobsOf = (fields: Fields | undefined, { counts, positions, targets }: Sent) => {
   const found = fields?.["logprobs"]?.data
   if (!(found instanceof Float32Array)) return malformed("a datum has no log-probabilities")

@@ -52,7 +52,7 @@ export const polling: RetryPolicy = paced("1 second", "30 seconds").pipe(
   onlyWhen(({ isTransient, reason }) => isTransient && reason._tag !== "Unreadable")
 )
 
-/** Policy for requesting samples again whose result was lost. */
+/** Policy for repeating sampling requests whose result was lost. */
 export const resampling: RetryPolicy = paced("500 millis", "10 seconds").pipe(
   onlyWhen(({ reason }) => reason._tag === "PromiseLost"),
   Schedule.upTo({ times: 10 })

@@ -31,7 +31,10 @@ export type Submission<A, E = WireError> = (
 export interface Work<A, E = never> {
   readonly operation: string
   readonly submission: Submission<A, WireError | Unchanged<E>>
-  /** What a failed request may have changed in the model: nothing, all or nothing, or possibly a part. */
+  /**
+   * What a failed request may have changed in the model. `none`: nothing. `whole`: everything or nothing. `piecewise`:
+   * possibly a part.
+   */
   readonly change: "none" | "whole" | "piecewise"
 }
 

@@ -14,8 +14,8 @@ export interface Watchdog {
 }
 
 /**
- * The timer restarts with each success, and when work begins while none is in progress. On a timeout, `dismiss` gets the error first, to
- * fail work that has not begun yet.
+ * Creates a watchdog. Its timer restarts with each success, and when work begins while none is in progress. On a
+ * timeout, `dismiss` gets the error first, to fail work that has not begun yet.
  */
 export const make = Effect.fnUntraced(function*(
   limit: Duration.Duration,

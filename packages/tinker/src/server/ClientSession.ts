@@ -35,7 +35,7 @@ export interface Sampler {
   readonly scope: Scope.Closeable
   readonly baseModel: string
   readonly modelPath: string | undefined
-  /** The id of the model whose snapshot only this sampler holds. */
+  /** The id of the model whose snapshot only this sampler holds; undefined for other samplers. */
   readonly snapshotOf: string | undefined
   /** The number of clients that joined after the first. */
   clients: number

@@ -33,7 +33,7 @@ export const stops = (field: string, stop: Wire.SamplingParams["stop"]) => {
 
 /** The size of a sampling request. */
 export interface Asked {
-  /** The request's name for the number of samples. */
+  /** The name of the request's field with the number of samples. */
   readonly field: string
   readonly samples: number
   readonly promptLength: number

@@ -28,7 +28,7 @@ export interface Order {
   readonly scope?: Scope.Scope
   /** A poll can wait for all requests with the same target. */
   readonly target?: string
-  /** The requesting client's session; delivered results are forgotten when it finishes. */
+  /** The requesting client's session. Delivered results are forgotten when the session finishes. */
   readonly session?: string
 }
 
@@ -52,7 +52,7 @@ export interface Futures {
   readonly cancel: (id: string) => Effect.Effect<void, HttpRefusal, Caller>
   /** Forgets a result that its client has received. */
   readonly forget: (id: string) => Effect.Effect<void, never, Caller>
-  /** Forgets the results of a session that its client has received. */
+  /** Forgets those results of a session that its client has received. */
   readonly sessionFinished: (session: string) => Effect.Effect<void>
   /** The number of requests in progress. */
   readonly unfinished: Effect.Effect<number>

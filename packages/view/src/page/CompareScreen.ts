@@ -31,7 +31,7 @@ const problemsText = ({ better, decidedAfter, equal, problems, worse }: Compared
 
 const [barWidth, barHeight] = [120, 12]
 
-/** An interval as a bar around 0; `most` is the end of the scale. */
+/** An interval as text and as a bar on a scale from −`most` to `most`. */
 const intervalCell = (low: number | null, high: number | null, most: number): Child => {
   if (low === null || high === null) return numberCell("–")
   const x = (value: number) => (barWidth / 2) * (1 + value / most)

@@ -8,7 +8,9 @@ import { picture, svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 import * as TokenStrip from "./TokenStrip.ts"
 
-/** The first place at which a member differs from another member. */
+/**
+ * The first place at which a member differs from another member, whose index is `member` and whose reward is `reward`.
+ */
 export interface Difference {
   readonly member: number
   readonly reward: number | null | undefined
@@ -16,7 +18,7 @@ export interface Difference {
   readonly token: number
 }
 
-/** The first token that differs from another member: the member whose reward differs most from this one's. */
+/** The first token at which the member at `index` differs from the member whose reward differs most from its own. */
 export const differenceOf = ({ members, rewards }: Entry.GroupView, index: number): Difference | undefined => {
   const ours = members[index]?.turns ?? []
   const others = members.flatMap((member, at) =>

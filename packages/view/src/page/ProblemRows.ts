@@ -32,7 +32,10 @@ export interface ProblemRow {
   /** Attempts in evaluations by the chosen evaluator, oldest first. */
   readonly measured: ReadonlyArray<Attempted>
   readonly kind: Kind
-  /** The newest attempts' mean reward minus the first attempts'; null if there was only one. */
+  /**
+   * The mean reward of the newest attempts minus that of the first attempts; null if the problem was attempted in only
+   * one iteration or evaluation.
+   */
   readonly change: number | null
 }
 

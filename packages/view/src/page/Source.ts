@@ -22,7 +22,7 @@ import * as ServerSource from "./ServerSource.ts"
 export interface Follower {
   readonly onEntries: (entries: ReadonlyArray<Entry>) => void
   readonly onWritten: (isWritten: boolean) => void
-  /** Receives why no new records can arrive; undefined if they can. */
+  /** Receives the reason why no new records can arrive; undefined if they can. */
   readonly onConnected: (problem: string | undefined) => void
 }
 

@@ -284,7 +284,9 @@ export const wholeOf = (story: Story.Story<null>): Timeline.Timeline | undefined
   return timeline
 }
 
-/** The lanes for the part of the run that the curves show. Shares and the bottleneck are for the whole run. */
+/**
+ * The timeline's lanes for the part of the run that the curves show. Shares and the bottleneck are for the whole run.
+ */
 export const panelOf = (story: Story.Story<null>, route: Route.Route): Child => {
   const all = Story.iterations(story)
   const { from, to } = Zoom.part(route, (all.at(-1)?.index ?? 0) + 1)

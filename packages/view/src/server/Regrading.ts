@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import type * as Entry from "../story/Entry.ts"
 import type * as RunCache from "./RunCache.ts"
 
-/** Rules that can be requested: those without options. */
+/** The names of the credit rules that can be requested: those without options. */
 export const names: ReadonlyArray<string> = NamedCredit.names.filter(NamedCredit.isComplete)
 
 const finite = (value: number) => Number.isFinite(value) ? value : null

@@ -31,8 +31,8 @@ const told = (run: string) => Effect.flatMap(RunCache, (cache) => cache.read(run
 const languageOf = (story: Story.Story) => Effect.flatMap(Languages, (languages) => languages.of(story))
 
 /**
- * All records that count, and whether a process is still writing. Loads the tokenizer in advance, because a transcript may be requested
- * next.
+ * All records except those that a resume replaced, and whether a process is still writing. Loads the tokenizer in
+ * advance, because a transcript may be requested next.
  */
 export const records = Effect.fnUntraced(function*({ run }: OfRun) {
   const { isWritten, story } = yield* told(run)

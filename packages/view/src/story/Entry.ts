@@ -240,7 +240,7 @@ export interface ComparedScore {
   readonly left: ComparedSide
   readonly right: ComparedSide
   readonly difference: number
-  /** The lower bound of the difference; null if nothing bounds it. */
+  /** The lower bound of the difference; null if it has none. */
   readonly low: number | null
   readonly high: number | null
   /** Which runs the interval describes. */
@@ -289,7 +289,7 @@ export interface ComparedLoss {
 
 export interface FieldDifference {
   readonly field: string
-  /** JSON; empty if the run does not have the field. */
+  /** The left run's value as JSON; empty if the run does not have the field. */
   readonly left: string
   readonly right: string
 }

@@ -58,7 +58,7 @@ const whole = Effect.fnUntraced(function*(
 
 const opening = { delta: { role: "assistant", content: "" }, finish_reason: null }
 
-/** The fields of an event in its choice; `calls` counts the tool calls before it. */
+/** The fields that an event sets in its choice; `calls` counts the tool calls before it. */
 const choicesOf =
   (tokenizer: Tokenizer.Tokenizer, { logprobs, return_token_ids }: Wire.ChatCompletion) =>
   (calls: number, event: Reply.Event): readonly [number, ReadonlyArray<object>] => {

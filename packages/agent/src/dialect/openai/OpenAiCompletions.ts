@@ -155,7 +155,7 @@ const whole = Effect.fnUntraced(function*(prompts: Prompts, notes: Notes, value:
   }
 })
 
-/** The fields of an event in its choice; `from` counts the characters of the tokens before it. */
+/** The fields that an event sets in its choice; `from` counts the characters of the tokens before it. */
 const choicesOf =
   (tokenizer: Tokenizer.Tokenizer, { logprobs, return_token_ids }: Wire.Completion) =>
   (from: number, event: Reply.Event): readonly [number, ReadonlyArray<object>] => {

@@ -20,7 +20,7 @@ const sample = Script.reply(
   (prompt, { sequence }) => Script.text(tokenizer, `It is ${sumIn(prompt) + (sequence % 8 < 2 ? 0 : 1)}<|im_end|>`)
 )
 
-/** Prints what the program would print: the number in its `print` call. */
+/** A sandbox whose programs print the number in their `print` call. */
 const sandbox = Sandbox.Sandbox.layerScripted({
   run: ({ files }) =>
     Effect.sync(() => {

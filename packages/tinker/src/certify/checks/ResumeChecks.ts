@@ -1,4 +1,7 @@
-/** What a saved state restores, by every way to load it, and that completed work stays done. */
+/**
+ * Saved states restore weights and optimizer in every way of loading them, and repeated requests for completed work
+ * change nothing.
+ */
 import { Loss, Tinker } from "@effect-rl/core"
 import type { TrainingClient } from "@effect-rl/core/backend"
 import * as Clock from "effect/Clock"

@@ -88,7 +88,7 @@ const hold = Effect.fnUntraced(
   }
 )
 
-/** Converts a refusal by this server for the dialects. */
+/** Converts a refusal by this server to a refusal in the form that the dialects expect. */
 export const told = ({ detail, headers, message, reason, status }: HttpRefusal) =>
   reason === undefined
     ? new Dialect.Refusal({ status, detail, ...(headers === undefined ? {} : { headers }) })

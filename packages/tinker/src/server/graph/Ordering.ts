@@ -22,7 +22,7 @@ export const greater = (a: number, b: number) => a > b
 
 export const less = (a: number, b: number) => a < b
 
-/** The extreme of each group. All elements equal to it share its gradient. */
+/** The smallest or largest value of each group, as `beats` decides. All elements equal to it share its gradient. */
 export const extreme = (x: Variable, axes: Axes, beats: (a: number, b: number) => boolean): Variable => {
   const chosen = pick(Variable.detach(x), axes, best(x, beats))
   const isExtreme = Variable.binary(x, spread(x, chosen, axes), (a, b) => Number(a === b), undefined, "float")
