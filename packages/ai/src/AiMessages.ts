@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 
 const isJson = Schema.is(Schema.Json)
 
-/** Strings unchanged, any other value as JSON. */
+/** A value as text: strings unchanged, any other value as JSON. */
 export const toText = (value: unknown): string => {
   if (typeof value === "string") return value
   return isJson(value) ? PythonJson.stringify(PythonJson.fromJson(value)) : String(value)

@@ -18,7 +18,7 @@ const subcommandNames = ({ subcommands = [] }: HelpDoc) =>
 
 const flagNames = ({ flags, globalFlags = [] }: HelpDoc) => [...flags, ...globalFlags].map(({ name }) => name)
 
-/** Suggests only the likeliest of the flags. */
+/** A hint for an unknown flag. It suggests only the likeliest flag. */
 const flagHint = (option: string, doc: HelpDoc) => {
   const name = option.replace(/^-+/, "")
   const known = flagNames(doc)

@@ -20,7 +20,10 @@ export interface Options {
 
 const host = "127.0.0.1"
 
-/** A lost runner is noticed within two seconds, which is safe because runners on one machine report promptly. */
+/**
+ * Settings with which a lost runner is noticed within two seconds. This is safe because runners on one machine report
+ * promptly.
+ */
 const shared: Partial<ShardingConfig["Service"]> = {
   shardsPerGroup: 60,
   shardLockRefreshInterval: "500 millis",

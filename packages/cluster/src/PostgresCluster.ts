@@ -63,8 +63,8 @@ export interface RunnerOptions extends Options {
 }
 
 /**
- * Work of a lost or paused runner restarts elsewhere within about ten seconds. A driver that trains on a busy machine may take seconds to
- * answer the database.
+ * Settings with which the work of a lost or paused runner restarts elsewhere within about ten seconds. A driver that
+ * trains on a busy machine may take seconds to answer the database.
  */
 const shared: Partial<ShardingConfig.ShardingConfig["Service"]> = {
   shardsPerGroup: 120,

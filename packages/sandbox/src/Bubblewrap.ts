@@ -297,7 +297,10 @@ const handleOf = (
       place.turns,
       (onStart) => runOnce(place, used, given, argv, bytesOf(stdin ?? ""), onStart)
     )
-  /** Reading files is not subject to the limits of programs, and needs no network. */
+  /**
+   * The sandbox for commands that read and write files. They are not subject to the limits of programs and need no
+   * network.
+   */
   const plain: SandboxSpec.Resolved = {
     ...spec,
     runtime: "shell",

@@ -67,7 +67,10 @@ interface Place extends Container.Place {
   readonly turns: Semaphore.Semaphore
 }
 
-/** How often the removal of a container is tried while its client is still running, and the time between tries in milliseconds. */
+/**
+ * How many times the removal of a container is tried while its client is still running, and the time between tries in
+ * milliseconds.
+ */
 const removals = 40
 const removalMillis = 250
 

@@ -140,7 +140,7 @@ const walk = (root: Node, spoken: ReadonlyArray<Spoken.Spoken>) => {
   return at
 }
 
-/** Instructions do not identify a conversation, because many conversations share them. */
+/** Whether a message helps to identify a conversation. Instructions do not, because many conversations share them. */
 const isSaid = ({ role }: Spoken.Spoken) => role !== "system" && role !== "developer"
 
 /** Minimum length of a response that counts as quoted; shorter ones may occur in any text. */
@@ -217,7 +217,7 @@ const place = Effect.fnUntraced(function*(state: State, request: Request) {
   return { ...placed, branch: { after: found.turn, reason: reasonOf(state, request, spoken, found) } }
 })
 
-/** The longest matching text turns among those with which the request begins. */
+/** Of the text turns with which the request begins, those with the longest text. */
 const longest = ({ texts }: State, begins: (turn: TextTurn) => boolean) => {
   const found = texts.filter(begins)
   const length = Math.max(...found.map(({ told }) => told.length))

@@ -46,7 +46,7 @@ interface SinkFormat {
   readonly appends?: true
 }
 
-/** A format that a whole run is written in, but that no live run is sent to. */
+/** A format in which whole runs are written. A live run cannot be sent to it. */
 interface ProjectionFormat {
   readonly _tag: "Projection"
   readonly does: string

@@ -34,7 +34,10 @@ interface Unscaled {
   readonly contextLength: number
 }
 
-/** Llama 3.1 keeps short wavelengths, divides long ones by the factor, and blends the wavelengths in between. */
+/**
+ * The divisors of Llama 3.1, which keeps short wavelengths, divides long ones by the factor, and blends the wavelengths
+ * in between.
+ */
 const llama3 = (parameters: Parameters, { contextLength, headSize, ropeTheta }: Unscaled): ReadonlyArray<number> => {
   const { factor = 8, high_freq_factor: high = 4, low_freq_factor: low = 1 } = parameters
   const context = parameters.original_max_position_embeddings ?? contextLength

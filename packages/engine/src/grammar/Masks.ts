@@ -74,7 +74,10 @@ export const make = ({ addedTokens, size, tokenBytes }: Vocabulary): Masks => {
   let library: Xgrammar.Xgrammar | undefined
   const textOf = (token: number) => latin1(bytesOfToken(tokenBytes, token))
 
-  /** The library treats tokens without text as special tokens, which no grammar allows. */
+  /**
+   * The text of each token. Added tokens other than the marks get no text, because the library treats tokens without
+   * text as special tokens, which no grammar allows.
+   */
   const vocabulary = (marks: ReadonlyArray<string>) =>
     Array.from({ length: size }, (_, token) => {
       const text = textOf(token)

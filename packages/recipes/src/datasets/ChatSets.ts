@@ -52,7 +52,7 @@ const SharedTurn = Schema.Struct({
   value: Schema.String
 })
 
-/** The dataset uses two names for the assistant. */
+/** Roles by the dataset's names. The dataset uses two names for the assistant. */
 const sharedRoles = { system: "system", human: "user", gpt: "assistant", assistant: "assistant" } as const
 
 const Shared = Schema.Struct({ conversations: Schema.NonEmptyArray(SharedTurn) })
@@ -97,7 +97,10 @@ const transcript = (text: string): ReadonlyArray<Message.Message> | undefined =>
   return before.trim() === "" && known.length > 0 && known.length === messages.length ? known : undefined
 }
 
-/** The answers are the last turns of two transcripts. None if the transcripts differ in an earlier turn or cannot be read. */
+/**
+ * The comparison in two transcripts, whose last turns are the answers. None if the transcripts differ in an earlier
+ * turn or cannot be read.
+ */
 const fromTranscripts = ({ chosen, rejected }: typeof Pair.Type): Option.Option<Comparison> => {
   const [better, worse] = [transcript(chosen), transcript(rejected)]
   if (better === undefined || worse === undefined || better.length !== worse.length) return Option.none()
@@ -129,7 +132,10 @@ const Rated = Schema.Struct({
   overall_preference: Schema.Union([Schema.Int, Schema.BigInt])
 })
 
-/** HelpSteer3. A negative preference means that the first answer is better; 0 means no preference. */
+/**
+ * HelpSteer3, a dataset of rated pairs of answers. A negative preference means that the first answer is better; 0 means
+ * no preference.
+ */
 export const helpSteer3: PreferenceSet<typeof Rated.Type> = {
   source: Source.make({
     name: "helpsteer3",

@@ -10,8 +10,8 @@ import * as TicTacToe from "./TicTacToe.ts"
 import * as TicTacToeOpponents from "./TicTacToeOpponents.ts"
 
 /**
- * A match has two sides, so the group size is fixed. At a constant learning rate, the player learns only a few openings and forgets how to
- * answer others.
+ * The settings, without a group size because a match has two sides. The learning rate falls, because at a constant rate
+ * the player learns only a few openings and forgets how to answer others.
  */
 const { groupSize: _, ...fields } = TrainingSettings.fields({
   model: "effect-rl/tiny-tasks",

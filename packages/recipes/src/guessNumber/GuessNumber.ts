@@ -64,7 +64,8 @@ const answerTo = (range: number) => (prompt: string) => {
 }
 
 /**
- * The cookbook's game is `--range 1024 --max-turns 10`.
+ * Trains a model to guess a number, by default below 32 in six guesses. The cookbook's game is `--range 1024
+ * --max-turns 10`.
  *
  * @see tinker-cookbook `recipes/multiplayer_rl/guess_number`
  */

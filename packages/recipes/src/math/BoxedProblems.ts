@@ -107,7 +107,7 @@ export const build = <E, R>(load: (from: string) => Effect.Effect<Split, E, R>) 
 /** Settings that select the generated problems. */
 export const sample = { data: sampleName }
 
-/** No tiny model can solve the problems, and SmolLM2 solves only a few. */
+/** The short run on the engine. No tiny model can solve the problems, and SmolLM2 solves only a few. */
 export const onEngine: Recipe.OnEngine = {
   says:
     "a short run on effect-rl/tiny-128 shows how the recipe works; the problems are too hard for this model, and it will not learn. " +

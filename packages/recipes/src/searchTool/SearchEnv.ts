@@ -19,7 +19,7 @@ export interface Options extends Question {
   readonly maxTurns: number
   /** The most documents that a search returns. */
   readonly results: number
-  /** Subtracted from the reward if no answer follows `Answer:`. */
+  /** Subtracted from the reward if the answer is not in the expected form. */
   readonly formatCoefficient: number
 }
 

@@ -71,7 +71,7 @@ const settings = Schema.Struct({
 
 type Failure = InvalidOption.InvalidOption | Renderer.RendererError
 
-/** The reference: a search for the question, then its answer. */
+/** The reference answer to a prompt: a search for the question, then its answer. */
 const answerTo = (questions: ReadonlyArray<SearchCorpus.Question>, form: SearchEnv.Form) => (prompt: string) =>
   Option.map(
     Arr.findFirst(questions, ({ question }) => prompt.includes(question)),

@@ -68,7 +68,7 @@ export interface Order {
 export type Stop = (why: "closed" | "disk" | "memory") => void
 
 const setupMillis = 30_000
-/** How often remaining child processes of an ended process are searched for, in milliseconds. */
+/** The interval at which remaining child processes of an ended process are searched for, in milliseconds. */
 const remainderMillis = 250
 /** The most bytes kept of the text before the ready word. */
 const mostBefore = 65_536

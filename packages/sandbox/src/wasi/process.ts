@@ -19,7 +19,7 @@ const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 
 /** Programs that one thread runs before it is replaced. The memory of instances is freed with their thread at the latest. */
 const programsPerThread = 16
 
-/** How often processor time is checked, in milliseconds. */
+/** The interval at which processor time is checked, in milliseconds. */
 const watchMillis = 25
 
 const isOrder = (value: unknown): value is Order => typeof value === "object" && value !== null && "_tag" in value

@@ -178,7 +178,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
     return Effect.map(credential, (credential) => isOwn ? signed(options, credential)(request) : request)
   }
 
-  /** Follows redirects itself, because `fetch` would forward the credentials. */
+  /** Requests an address, and follows redirects here, because `fetch` would forward the credentials. */
   const follow = (
     url: string,
     headers: Readonly<Record<string, string>>,

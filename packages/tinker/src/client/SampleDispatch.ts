@@ -27,7 +27,7 @@ const cautious = 10
 /** How long after a pause the service is considered short of capacity, in milliseconds. */
 const memory = 10_000
 
-/** Factor by which request sizes are multiplied during that time. */
+/** Factor by which request sizes are multiplied while the service is considered short of capacity. */
 const caution = 20
 
 const isLarge = (bytes: number) => bytes > 128 * 1024

@@ -109,7 +109,7 @@ export const make = Effect.fnUntraced(function*(watchdog: Watchdog) {
         : Effect.fail(new TinkerError.TinkerError({ operation, reason: new TinkerError.Closed({ detail }) }))
     })
 
-  /** Never fails: a failure is passed to the result queue as a value. */
+  /** Posts a request. Never fails: a failure is passed to the result queue as a value. */
   const posting = <A, E>(work: Work<A, E>): Effect.Effect<Posted<A, E>> =>
     closed(work.operation).pipe(
       Effect.andThen(

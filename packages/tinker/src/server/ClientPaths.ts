@@ -59,7 +59,7 @@ const mapReason = (reason: TinkerError.Reason, change: (text: string) => string)
   }
 }
 
-/** Maps further names that clients may use to checkpoint paths. */
+/** The checkpoint paths behind additional names, which clients may use instead of a path. */
 export type Names = ReadonlyMap<string, string>
 
 /** Converts between client paths and a backend's paths, which begin with `scheme`. */

@@ -26,7 +26,7 @@ export interface Order {
   readonly once?: { readonly key: string; readonly content: string }
   /** Closing this scope cancels the request. Default: the server's scope. */
   readonly scope?: Scope.Scope
-  /** A poll can wait for all requests with the same target. */
+  /** The request's target; a poll can wait for all requests with the same target. */
   readonly target?: string
   /** The requesting client's session. Delivered results are forgotten when the session finishes. */
   readonly session?: string

@@ -30,7 +30,7 @@ const programOf = ({ client, forwardOnly }: Context, graph: LossGraph.LossGraph)
     ? undefined
     : Result.getOrUndefined(LossProgram.compile(graph))
 
-/** The count of numbers that the program computes for all data; undefined if the program does not fit one of the data. */
+/** The count of numbers that the program computes for all data; undefined if some datum does not fit the program. */
 const costOf = (program: LossProgram.Compiled, data: LossGraphPass.Data): number | undefined => {
   let total = 0
   for (const { inputs, targetTokens: { length } } of data) {

@@ -44,7 +44,10 @@ export interface Route {
   readonly outcome?: string | undefined
   /** Filters groups by what the update did with them. */
   readonly training?: string | undefined
-  /** Filters groups to those with a member that has this stop reason, or a reward or token count in the range. */
+  /**
+   * Filters groups to those in which some member has this stop reason, some member a reward from `low` to `high`, and
+   * some member `least` to `most` tokens.
+   */
   readonly stop?: string | undefined
   readonly low?: number | undefined
   readonly high?: number | undefined

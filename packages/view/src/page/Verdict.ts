@@ -1,4 +1,4 @@
-/** The run's verdict, which leads its screen. */
+/** The run's verdict, shown first on the run's screen. */
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import type * as Story from "@effect-rl/core/story/Story"
 import type { Findings } from "../story/Entry.ts"

@@ -15,7 +15,7 @@ const encodings: ReadonlyArray<readonly [name: string, compress: (bytes: Uint8Ar
   ["gzip", (bytes, done) => gzip(bytes, { level: 4 }, done)]
 ]
 
-/** Smaller responses fit into a packet or two uncompressed. */
+/** Smaller responses are not compressed, because they fit into a packet or two. */
 const least = 1024
 
 /** The first of our encodings that the header accepts. */

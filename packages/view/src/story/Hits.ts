@@ -44,7 +44,7 @@ const first = ({ name, text, turn }: Named, sought: string): ReadonlyArray<Hit> 
   }]
 }
 
-/** A text that occurs in a turn's logs is not reported again from its tokens. */
+/** The hits in a turn. A text that occurs in the turn's logs is not reported again from its tokens. */
 const inTurn = ({ logs, prompt, response }: Turn, turn: number, sought: string): ReadonlyArray<Hit> => {
   const hits = logged(logs, turn).flatMap((named) => first(named, sought))
   return hits.length > 0 ? hits : [

@@ -19,7 +19,10 @@ const clampOperation: Operation = {
   }
 }
 
-/** If both values are Python numbers, torch yields float32, whatever the condition's type. */
+/**
+ * The operation `torch.where`. If both values are Python numbers, the result is float32, as in torch, whatever the
+ * condition's type.
+ */
 const whereOperation: Operation = {
   parameters: ["condition", "input", "other"],
   run: (args) => {

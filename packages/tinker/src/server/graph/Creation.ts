@@ -16,7 +16,7 @@ const filled = (value: (args: Arguments) => number, like: boolean, hasValue: boo
 
 const fillValue = (args: Arguments) => args.number("fill_value")
 
-/** Accepts `torch.zeros(2, 3)` and `torch.zeros((2, 3))`. */
+/** An operation that fills a tensor with `value`. It accepts `torch.zeros(2, 3)` and `torch.zeros((2, 3))`. */
 const created = (value: number): Operation => ({
   parameters: ["size"],
   rest: true,

@@ -119,7 +119,7 @@ const methods: ReadonlyMap<string, Operation> = new Map([
   ...entries("", Creation.methods)
 ])
 
-/** In-place operators change their first operand, which must not be read afterwards. */
+/** Matches in-place operators. They change their first operand, which must not be read afterwards. */
 const changing = /^operator\.i(add|sub|mul|truediv)$/
 
 export const changesOperand = (target: string): boolean => changing.test(target)
