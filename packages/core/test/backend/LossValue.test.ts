@@ -85,7 +85,7 @@ describe("LossValue", () => {
     assert.deepStrictEqual([...gradient], [-ratio, ratio, 0, -2 * ratio].map((slope) => f32(slope) + 0))
   })
 
-  it("gspo has no slope if clipping binds, and its paper's bounds by default", () => {
+  it("gspo uses its paper's bounds by default, and has no slope if clipping binds", () => {
     const slope = (ratio: number, advantage: number) =>
       one("gspo", {}, [Math.log(ratio), 0, advantage]).gradient[0] ?? NaN
     assert.deepStrictEqual([slope(1.0005, 1), slope(0.9996, -1)], [0, 0])
@@ -110,7 +110,7 @@ describe("LossValue", () => {
     }
   })
 
-  it("ignores tokens without an advantage, even with an infinite ratio, for all losses but dro", () => {
+  it("ignores tokens with advantage 0, even with an infinite ratio, for all losses but dro", () => {
     for (const name of ["importance_sampling", "ppo", "cispo", "gspo"] as const) {
       const { gradient, loss } = one(name, {}, [-1, -1e30, 0])
       assert.deepStrictEqual([loss, gradient[0]], [0, 0])

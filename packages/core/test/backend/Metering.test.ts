@@ -18,7 +18,7 @@ const client: SamplingClient.SamplingClient = {
 const request = { prompt, numSamples: 2, params: { maxTokens: 8 } }
 
 describe("Metering.counter", () => {
-  it.effect("adds up the requests of each model, verdicts and reported tokens", () =>
+  it.effect("adds up the tokens and judge calls of each model, and reports a model without token counts as undefined", () =>
     Effect.gen(function*() {
       const { metering, used } = Metering.counter()
       const metered = metering.meter(client)

@@ -27,7 +27,7 @@ const run = Effect.fnUntraced(function*(params: Sampling.SamplingParams, last: n
 })
 
 describe("SampleStream.pieces", () => {
-  it.effect("requests piece by piece, each after the previous ones and with a new seed", () =>
+  it.effect("requests each piece with the earlier pieces in its prompt and the next seed", () =>
     Effect.gen(function*() {
       const { pieces, requests } = yield* run({ maxTokens: 100, seed: 5 }, 6, 3)
       assert.deepStrictEqual(pieces, [[0, 1, 2], [3, 4, 5], [6]])

@@ -55,7 +55,7 @@ describe("ChatModel.resolve", () => {
       assert.deepStrictEqual(model.capabilities, capabilities)
     }).pipe(Effect.provide(qwenOnly)))
 
-  it.effect("asks the backend for the variant, and loads the tokenizer of its model", () =>
+  it.effect("asks the backend for the named variant, and loads the tokenizer of the model without the variant", () =>
     Effect.gen(function*() {
       const model = yield* ChatModel.resolve("Qwen/Qwen3-8B:peft:131072")
       assert.strictEqual(model.capabilities.contextLength, 131072)
@@ -104,7 +104,7 @@ describe("ChatModel.resolve", () => {
       tokenizers({})
     ])))
 
-  it.effect("explains why a known model has no renderer here", () =>
+  it.effect("explains why a known model has no renderer in this library", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(
         ChatModel.resolve("moonshotai/Kimi-K3.1-Pro", { tokenizer: CharTokenizer.qwen })
@@ -143,7 +143,7 @@ describe("ChatModel.resolve", () => {
       )
   )
 
-  it.effect("tries an unknown chat template with a default system message, and reports what it raised", () =>
+  it.effect("tries an unknown chat template with a default system message, and reports the template's error", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(ChatModel.resolve("/models/own"))
       assert.strictEqual(error.message, "renderer \"chat_template\": the chat template failed: not written")
@@ -196,7 +196,7 @@ describe("ChatModel.resolve fails", () => {
       assert.include(error.message, "<|begin_of_text|>")
     }).pipe(Effect.provide(qwenOnly)))
 
-  it.effect("if the tokenizer is not the one the model was trained with", () =>
+  it.effect("if its fingerprint differs from that of the tokenizer that the model was trained with", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(ChatModel.resolve("Qwen/Qwen3-8B"))
       assert.strictEqual(error._tag, "ChatModelError")
@@ -208,7 +208,7 @@ describe("ChatModel.resolve fails", () => {
       tokenizers({ "Qwen/Qwen3-8B": CharTokenizer.qwen })
     ])))
 
-  it.effect("but not if the tokenizer has the fingerprint of the model", () =>
+  it.effect("but accepts a tokenizer that has the fingerprint of the model", () =>
     Effect.gen(function*() {
       const model = yield* ChatModel.resolve("Qwen/Qwen3-8B")
       assert.strictEqual(model.capabilities.tokenizerFingerprint, model.tokenizer.fingerprint)

@@ -23,7 +23,7 @@ const reasonOf = <A>(held: Result.Result<A, string>) => Result.isFailure(held) ?
 const forced = { tools, isForced: true, isOne: true }
 
 describe("HeldResponse", () => {
-  it.effect("constrains calls if the family writes them as JSON, otherwise gives the reason", () =>
+  it.effect("constrains calls if the family writes them as JSON, otherwise returns the reason", () =>
     Effect.gen(function*() {
       const held: Array<string> = []
       for (const name of Families.names) {
@@ -55,7 +55,7 @@ describe("HeldResponse", () => {
       assert.deepStrictEqual(Object.keys(jsonSchema ?? {}), ["anyOf"])
     }))
 
-  it.effect("is refused without grammars, with a prefill, and if text may look like a call", () =>
+  it.effect("is refused without grammars, with a prefill, for calls that may look like text, and for a value after reasoning", () =>
     Effect.gen(function*() {
       const instruct = yield* modelOf("qwen3_instruct")
       const calls = (model: HeldResponse.Model, conversation = messages, isForced = true) =>

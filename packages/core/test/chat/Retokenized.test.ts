@@ -33,14 +33,18 @@ describe("Retokenized.align", () => {
     assert.deepStrictEqual(other, own)
   })
 
-  it.prop("covers all tokens of both, so the sum over a text stays the same", [Lengths, Lengths], ([some, others]) => {
-    const total = sum(some) + 1
-    const [ownEnds, otherEnds] = [upTo(some, total), upTo(others, total)]
-    const { other, own } = Retokenized.align(ownEnds, otherEnds)
-    const values = otherEnds.map((end, index) => end * 0.37 - index)
-    assert.closeTo(sum(bySpan(other, values)), sum(values), 1e-9)
-    assert.deepStrictEqual([own[0], own.at(-1), other[0], other.at(-1)], [0, ownEnds.length, 0, otherEnds.length])
-  })
+  it.prop(
+    "covers all tokens of both tokenizations, so the sum over a text stays the same",
+    [Lengths, Lengths],
+    ([some, others]) => {
+      const total = sum(some) + 1
+      const [ownEnds, otherEnds] = [upTo(some, total), upTo(others, total)]
+      const { other, own } = Retokenized.align(ownEnds, otherEnds)
+      const values = otherEnds.map((end, index) => end * 0.37 - index)
+      assert.closeTo(sum(bySpan(other, values)), sum(values), 1e-9)
+      assert.deepStrictEqual([own[0], own.at(-1), other[0], other.at(-1)], [0, ownEnds.length, 0, otherEnds.length])
+    }
+  )
 
   it.prop("has a span for every common boundary, and the same bytes on both sides", [Lengths, Lengths], (drawn) => {
     const [ownEnds, otherEnds] = drawn.map((lengths) => endsOf(lengths.map((length) => length + 1)))
@@ -72,7 +76,7 @@ const letters = TestTokenizer.make({
 const written = (text: string, stopReason: "stop" | "length" = "stop") => ({ tokens: words.encode(text), stopReason })
 
 describe("Retokenized.response", () => {
-  it.effect("keeps the tokens of the same tokenizer, also those that encoding would not give", () =>
+  it.effect("keeps the tokens if both tokenizers are the same, even tokens that encoding the text would not give", () =>
     Effect.gen(function*() {
       const student = yield* language(words)
       const tokens = Int32Array.from("hello", (letter) => words.encode(letter)[0] ?? 0)
@@ -118,7 +122,7 @@ describe("Retokenized.response", () => {
       assert.isTrue(response.isWhole)
     }))
 
-  it.effect("writes special tokens that the other model does not have as text, and marks in text as text", () =>
+  it.effect("encodes special tokens that the other model lacks as text, and never turns text into special tokens", () =>
     Effect.gen(function*() {
       const [student, teacher] = [yield* language(words), yield* language(letters)]
       const { isWhole, tokens } = Retokenized.response(written("<think>hel</think>lo<|im_end|>"), student, teacher)

@@ -80,7 +80,7 @@ describe("Difficulty.sample", () => {
       assert.include(error.message, `wrong: weight of "0" is ${wrong}, expected a number of at least 0`)
     }))
 
-  it.effect("refuses an empty batch", () =>
+  it.effect("refuses a batch of 0 groups", () =>
     Effect.gen(function*() {
       const { batch } = Difficulty.sample(numbered("", 4, 2), { weight, groupsPerBatch: 0 })
       assert.include((yield* Effect.flip(batch(0, 0))).message, "groupsPerBatch is 0")
@@ -99,7 +99,7 @@ describe("Difficulty.sample", () => {
     assert.strictEqual(new Set(all).size, all.length)
   })
 
-  it.effect("works inside an interleaved dataset with its own keys", () =>
+  it.effect("reads its part of the history without the source's prefix inside an interleaved dataset", () =>
     Effect.gen(function*() {
       const only: Difficulty.Weight = { name: "known", of: (found) => found === undefined ? 0 : 1 }
       const inner = Difficulty.sample(numbered("", 4, 4), { weight: only, groupsPerBatch: 1, batches: 5 })

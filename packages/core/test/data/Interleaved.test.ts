@@ -66,7 +66,7 @@ describe("the length of Interleaved.make", () => {
       assert.strictEqual((yield* Interleaved.make(sources, { groupsPerBatch: 1 })).length, 20)
     }))
 
-  it.effect("is at least one batch", () =>
+  it.effect("is at least one batch, even if the groups do not fill it", () =>
     Effect.map(two({ groupsPerBatch: 100 }), ({ length }) => assert.strictEqual(length, 1)))
 
   it.effect("counts a shorter last batch", () =>
@@ -101,7 +101,7 @@ describe("Interleaved.make, used incorrectly,", () => {
   ]
 
   it.effect.each(mistakes)(
-    "names the wrong field (%#)",
+    "names the wrong field and value, mistake %#",
     ([sources, options, expected]) =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(Interleaved.make(sources, { groupsPerBatch: 1, ...options }))

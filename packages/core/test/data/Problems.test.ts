@@ -41,7 +41,7 @@ describe("RLDataset.problems", () => {
       assert.deepStrictEqual(yield* rewards(groups, " 3\n"), [[1, 1], [0, 0]])
     }))
 
-  it.effect("uses the problem's own check or reward", () =>
+  it.effect("grades with the problem's own check or reward if it has one", () =>
     Effect.gen(function*() {
       const made = yield* model
       const dataset = RLDataset.problems(sums, {

@@ -53,7 +53,7 @@ const variants: ReadonlyArray<readonly [string, string, ToolEnv.Settings]> = [
   ["qwen3", "of a model that forgets its thoughts", { onLength: "continue", terminateOnParseError: false }]
 ]
 
-describe.each(variants)("with %s, a task with tools %s", (name, _, settings) => {
+describe.each(variants)("the laws of environments with %s, for a task with tools %s", (name, _, settings) => {
   const makeEnv = (seed: number) =>
     Effect.gen(function*() {
       const renderer = yield* Renderers.byName(name, tokenizer)

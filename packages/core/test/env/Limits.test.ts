@@ -76,7 +76,7 @@ describe("Limits.turnTokens", () => {
   )
 })
 
-it("five of the stop reasons belong to limits, in this order", () => {
+it("the stop reasons that belong to limits are the five listed ones, in this order", () => {
   assert.deepStrictEqual(TerminationReward.limitStopReasons, [
     "max_tokens",
     "max_sampled_tokens",
@@ -86,7 +86,7 @@ it("five of the stop reasons belong to limits, in this order", () => {
   ])
 })
 
-it("there are ten stop reasons", () => {
+it("the stop reasons are the ten listed ones", () => {
   assert.deepStrictEqual(StopReason.StopReason.literals, [
     "completed",
     "tool_stopped",

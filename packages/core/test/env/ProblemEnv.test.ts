@@ -36,7 +36,7 @@ describe("ProblemEnv rewards correct + formatCoef·(format − 1)", () => {
       Effect.map(step(response), (found) => assert.closeTo(found.reward, reward, 1e-12)))
   }
 
-  it.effect("uses the given coefficient", () =>
+  it.effect("uses the given formatCoef", () =>
     Effect.map(step("2", { formatCoef: 0.5 }), ({ reward }) => assert.strictEqual(reward, 0.5)))
 
   it.effect("counts a failed format check like an improper ending", () =>

@@ -75,7 +75,7 @@ describe("message environments keep sampled tokens", () => {
       assert.deepStrictEqual(additions(shown, responses), [next])
     }))
 
-  it.effect("if the response was cut, and then add the end of turn", () =>
+  it.effect("if the response was cut at its token limit; the next prompt then adds the end of turn", () =>
     Effect.gen(function*() {
       const responses = [
         { tokens: pieces("x", "ab"), stopReason: "length" as const },
@@ -97,7 +97,7 @@ describe("message environments keep sampled tokens", () => {
     }))
 })
 
-describe("a prompt is marked as a branch", () => {
+describe("the next prompt is marked as a branch", () => {
   const response = { tokens: pieces("a", "b", Talk.end) }
 
   it.effect("if the renderer leaves out earlier thinking", () =>
@@ -130,7 +130,7 @@ describe("a prompt is marked as a branch", () => {
       }
     }))
 
-  it.effect("but not if an equal message is a different object", () =>
+  it.effect("but not if the environment shows the same messages as different objects", () =>
     Effect.gen(function*() {
       const same = rewriting(({ content }) => [
         Message.user("one two three"),
@@ -141,7 +141,7 @@ describe("a prompt is marked as a branch", () => {
       assert.deepStrictEqual(additions(shown, [response]), [next])
     }))
 
-  it.effect("if the rendered conversation lacks the text of the response's end", () =>
+  it.effect("if the response was cut and the rendered conversation lacks the text that would end it", () =>
     Effect.gen(function*() {
       const renderer = yield* Renderers.byName("role_colon", tokenizer)
       const responses = [
@@ -153,7 +153,7 @@ describe("a prompt is marked as a branch", () => {
       assert.deepStrictEqual(branches(shown), [undefined, undefined, "response"])
     }))
 
-  it.effect("only once: the following turns continue it", () =>
+  it.effect("once, and the following turns continue it", () =>
     Effect.gen(function*() {
       const responses = [{ tokens: pieces("ab"), stopReason: "stop" as const }, response, response]
       const env = yield* MessageEnv.toEnv(Talk.scripted({ reward: 0, reply: "go on" }), {
@@ -166,8 +166,8 @@ describe("a prompt is marked as a branch", () => {
     }))
 })
 
-describe("added messages", () => {
-  it.effect("follow the sampled tokens", () =>
+describe("messages that a hook adds", () => {
+  it.effect("follow the sampled tokens and the environment's answer", () =>
     Effect.gen(function*() {
       const response = { tokens: pieces("a", "b", Talk.end) }
       const env = yield* MessageEnv.toEnv(Talk.scripted({ reward: 0, reply: "go on" }), {

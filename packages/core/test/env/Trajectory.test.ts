@@ -11,13 +11,13 @@ const [system, question, answer, reply] = [
 
 /** Conversations as an environment shows them, each with the following response. */
 const cases: Readonly<Record<string, ReadonlyArray<ReadonlyArray<Message.Message>>>> = {
-  "goes on": [[system, question], [system, question, answer, reply]],
-  "goes on with equal messages that were made anew": [[system], [{ ...system }, answer, { ...reply }]],
+  "continues": [[system, question], [system, question, answer, reply]],
+  "continues with copies of its messages": [[system], [{ ...system }, answer, { ...reply }]],
   "is shown again after a response that could not be read": [[system, question], [system, question]],
   "leaves the response out": [[question], [question, reply]],
-  "names the policy otherwise": [[question], [question, { role: "player", content: "5" }, reply]],
+  "gives the response another role": [[question], [question, { role: "player", content: "5" }, reply]],
   "is rewritten": [[system, question, answer, reply], [system, reply]],
-  "begins anew": [[question], [reply]]
+  "starts again": [[question], [reply]]
 }
 
 describe("Trajectory.addedMessages", () => {

@@ -77,7 +77,7 @@ describe("Evaluator.testSet", () => {
       assert.deepInclude(metrics, { "test/episodes": 4, "test/skipped_groups": 2 })
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("applies limits, and the configured reward of an episode that ended at one", () =>
+  it.effect("applies limits, and gives reward 0 to episodes that ended at one if that is configured", () =>
     Effect.gen(function*() {
       const groups = yield* sums(4)
       const cut = { limits: { maxTurnTokens: 1 } }
@@ -121,7 +121,7 @@ describe("Evaluator.testSet", () => {
       assert.include(error.message, `key is "sum/0" twice`)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("has only metrics that an environment reports", () =>
+  it.effect("omits metrics that no environment reports", () =>
     Effect.gen(function*() {
       const { metrics } = yield* evaluate([broken("fails", Effect.fail(new Lost()))])
       assert.deepStrictEqual(metrics, { "test/episodes": 0, "test/dropped_members": 0, "test/skipped_groups": 1 })
@@ -156,7 +156,7 @@ describe("Evaluator.testSet", () => {
         })
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-    it.effect("between 0 and 1, reports the mean with its standard error over groups", () =>
+    it.effect("[0.25, 0.75], [1, 1] and [-0.5, 0.5], reports the mean with its standard error over groups", () =>
       Effect.gen(function*() {
         const { metrics, reward } = yield* evaluate([
           rewarded("a", 0.25, 0.75),
@@ -169,7 +169,7 @@ describe("Evaluator.testSet", () => {
         assert.strictEqual(metrics["test/reward_standard_error"], reward?.standardError)
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-    it.effect("of a single group, reports no standard error", () =>
+    it.effect("[0.25, 0.75] of a single group, reports no standard error", () =>
       Effect.gen(function*() {
         const { metrics, reward } = yield* evaluate([rewarded("a", 0.25, 0.75)])
         assert.deepStrictEqual(reward, { mean: 0.5 })

@@ -40,7 +40,7 @@ describe("Advantage.centered", () => {
     assert.deepStrictEqual(estimate(Advantage.centered, [1, undefined, 0, undefined]), [0.5, 0, -0.5, 0])
   })
 
-  it("is 0 if there is nothing to compare", () => {
+  it("is 0 for a single member and for equal rewards", () => {
     assert.deepStrictEqual(estimate(Advantage.centered, [3]), [0])
     assert.deepStrictEqual(estimate(Advantage.centered, [0.1, 0.1, 0.1]), [0, 0, 0])
   })
@@ -138,7 +138,7 @@ const choices = (values: ReadonlyArray<number>, size: number): ReadonlyArray<Rea
     : values.flatMap((value, index) => choices(values.slice(index + 1), size - 1).map((others) => [value, ...others]))
 
 describe("Advantage.passAtK", () => {
-  it("gives only the best member of the whole group its lead over the second best", () => {
+  it("gives only the best member an advantage if k is the group size: its lead over the second best", () => {
     assert.deepStrictEqual(estimate(Advantage.passAtK(), [0.25, undefined, 1, 0]), [0, 0, 0.75, 0])
     assert.deepStrictEqual(estimate(Advantage.passAtK(), [1, 1, 0]), [0, 0, 0])
     assert.deepStrictEqual(estimate(Advantage.passAtK(), [10, 9, 2]), [1, 0, 0])
@@ -285,7 +285,7 @@ describe.each(Object.entries(estimators))("Advantage.%s", (_, estimator) => {
     })
   })
 
-  it.prop("permutes with the members", [Rewards], ([rewards]) => {
+  it.prop("permutes if the members are permuted", [Rewards], ([rewards]) => {
     isEach(estimate(estimator, rewards.toReversed()), estimate(estimator, rewards).toReversed(), 2000)
   })
 })
@@ -342,7 +342,7 @@ describe.each(without("maxRl").filter(([name]) => relativeToScale.includes(name)
   )
 })
 
-describe("Large rewards with small differences", () => {
+describe("large rewards with small differences", () => {
   const large = 1e8
 
   const differences: ReadonlyArray<readonly [string, Advantage.Estimator, Array<number>]> = [

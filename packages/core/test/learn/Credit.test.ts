@@ -533,7 +533,7 @@ describe("Credit.byTag", () => {
     assert.notProperty(Credit.byTag({ code: byGroup, math: byBatch }), "isByGroup")
   })
 
-  it.effect("keeps the data that each credit replays", () =>
+  it.effect("returns the data that each credit replays", () =>
     Effect.gen(function*() {
       const once = Credit.groupRelative(Advantage.centered)
       const [group] = (yield* once.assign([tagged("math")], null, Weights.absent)).groups
@@ -551,7 +551,7 @@ describe("Credit.byTag", () => {
       assert.notProperty(yield* replaying.assign([tagged("code")], null, Weights.absent), "replayed")
     }))
 
-  it.effect("keeps the memory of each credit", () =>
+  it.effect("keeps the memory of each credit between batches", () =>
     Effect.gen(function*() {
       const remembering = Credit.byTag({
         code: Credit.roleRelative({ decay: 0.5, roleOf: () => "solver" }),

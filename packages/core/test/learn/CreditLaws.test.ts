@@ -94,7 +94,7 @@ const ofMembers = (credit: Credit.Credit<unknown>, batch: Batch) => {
 }
 
 describe.each(chosen(...overBatch, "shrinkage", "overlong", "lengthPenalty"))("Credit.%s", (_, credit) => {
-  it.prop("permutes with the groups", [Batch], ([batch]) => {
+  it.prop("permutes if the groups are permuted", [Batch], ([batch]) => {
     closeTo(ofMembers(credit, batch.toReversed()), ofMembers(credit, batch).toReversed(), 1e-3)
   })
 })
@@ -213,7 +213,7 @@ describe("Credit.overlong", () => {
       assert.deepStrictEqual(reported, [1, 1, 1, 1, 1, 1])
     }))
 
-  it.effect("refuses a buffer that is longer than an answer", () =>
+  it.effect("refuses a buffer that is longer than the longest answer", () =>
     Effect.gen(function*() {
       const credit = Credit.overlong({ maxTokens: 4, buffer: 5 })(Credit.groupRelative(Advantage.centered))
       const error = yield* Effect.flip(credit.assign([], null, Weights.absent))
@@ -288,7 +288,7 @@ describe("Advantage.perToken", () => {
     })
   })
 
-  it("finds groups with equal rewards constant if turns are compared between members", () => {
+  it("gives no signal to groups with equal rewards if turns are compared between members", () => {
     const equal = assigned(Credit.groupRelative(Advantage.sharedPrefix), [[0.1, 0.1, 0.1]])
     assert.deepStrictEqual(verdicts(equal), ["constant"])
   })

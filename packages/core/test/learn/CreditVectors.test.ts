@@ -85,7 +85,7 @@ const selfDistillations = lines.filter(isKind("self_distillation")).map((line) =
 )
 
 describe("distillation recorded from tinker-cookbook", () => {
-  it("is compared, except for the listed kinds", () => {
+  it("is compared, or left out for a reason that VECTORS.md lists", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(lines, reasonOf),
       RecordedLines.accountOf("core/training/distill.jsonl.gz")

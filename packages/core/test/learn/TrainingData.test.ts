@@ -180,7 +180,7 @@ describe("TrainingData.assemble", () => {
     ])
   })
 
-  it("joins a turn to the one it continues, and trains each token of parallel branches once", () => {
+  it("joins a turn to the turn that it continues, and trains the tokens that parallel branches share once", () => {
     const root = turn([1, 2], [3])
     const left = turn([1, 2, 3, 4], [5])
     const right = turn([1, 2, 3, 6], [7], undefined, { branch: { after: 0, reason: "parallel" } })
@@ -302,21 +302,24 @@ describe("TrainingData.assemble compared with tinker-cookbook", () => {
     )
   })
 
-  it.each(refused)("loses no step in cases that tinker-cookbook refuses: $error ($id)", (recorded) => {
-    const turns = turnsOf(recorded)
-    switch (recorded.error) {
-      case "length_mismatch":
-      case "logprobs_missing":
-        assert.throws(() => assembleOne(turns), /expected one for each/)
-        break
-      case "sequence_too_short":
-        for (const { inputs } of assembleOne(turns)) assert.isAtLeast(inputs.targetTokens.length, 1)
-        break
-      default:
-        assert.strictEqual(recorded.error, "last_chunk_not_text")
-        for (const { inputs } of assembleOne(turns)) assert.strictEqual(inputs.mask.at(-1), 1)
+  it.each(refused)(
+    "refuses malformed turns, and trains on other steps that tinker-cookbook refuses: $error ($id)",
+    (recorded) => {
+      const turns = turnsOf(recorded)
+      switch (recorded.error) {
+        case "length_mismatch":
+        case "logprobs_missing":
+          assert.throws(() => assembleOne(turns), /expected one for each/)
+          break
+        case "sequence_too_short":
+          for (const { inputs } of assembleOne(turns)) assert.isAtLeast(inputs.targetTokens.length, 1)
+          break
+        default:
+          assert.strictEqual(recorded.error, "last_chunk_not_text")
+          for (const { inputs } of assembleOne(turns)) assert.strictEqual(inputs.mask.at(-1), 1)
+      }
     }
-  })
+  )
 
   it("cuts an image at the end, and keeps the tokens before it", () => {
     const image = { _tag: "Image", data: Uint8Array.of(1), format: "png", expectedTokens: 2 } as const

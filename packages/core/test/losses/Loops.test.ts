@@ -50,7 +50,7 @@ describe("Loops of an operation", () => {
     })
   }
 
-  it("leave a slope of 0 unchanged, whatever the factor is", () => {
+  it("leave the slopes of the arguments unchanged if the slope of the result is 0", () => {
     for (const operation of Object.values(operations)) {
       const slopes = operation.loops === undefined ? undefined : back(operation.loops, 0)
       for (const own of slopes ?? []) assert.isTrue(own.every((slope) => slope === 1))

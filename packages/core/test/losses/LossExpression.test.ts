@@ -87,7 +87,7 @@ describe("LossExpression", () => {
     assert.deepStrictEqual([...gradient].map((slope) => slope + 0), [-2, 0, -1, 0])
   })
 
-  it("depends on the positions that its sums and means count, by the mask or by weights", () => {
+  it("counts the positions of its mask or its weights, and all positions if a sum has computed weights", () => {
     const extras = { weights: "token" } as const
     const weighted = { ...example, extras: { weights: Float32Array.of(1, 0, 0, 0) } }
     const summed = LossExpression.make("summed", { extras }, ({ logprobs, weights }) => sum(logprobs, weights))

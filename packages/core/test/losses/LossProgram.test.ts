@@ -117,7 +117,7 @@ describe("LossProgram of a loss expression", () => {
   })
 })
 
-describe("LossProgram of other graphs", () => {
+describe("graphs of other programs", () => {
   const node = (name: string, target: string, args: LossGraph.Node["args"]) =>
     ({ op: "call_function", name, target, args, kwargs: {} }) as const
 

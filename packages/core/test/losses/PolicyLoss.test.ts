@@ -179,12 +179,12 @@ const reduced = (
 }
 
 describe("policy losses recorded from other projects", () => {
-  it("are compared, except for those that need more than one datum", () => {
+  it("are compared, or left out for a reason that VECTORS.md lists", () => {
     const counts = RecordedLines.counted(rows, reasonOf)
     assert.deepStrictEqual(counts, RecordedLines.accountOf("core/training/losses.jsonl.gz"))
   })
 
-  it("equal losses of this library, except for conventions that the library does not have", () => {
+  it("equal losses of this library, except for the listed kinds", () => {
     const isWritten = (row: Case) =>
       PeerLosses.isOurs(expressionOf(row)) ? undefined : `${row.kind} of ${row.input.peer}`
     assert.deepStrictEqual(RecordedLines.counted(recorded, isWritten), {

@@ -7,7 +7,7 @@ import { Effect, Result, type Schema } from "effect"
 const held = (schema: Schema.Json) => Result.getOrThrow(Grammar.canonical(schema))
 
 describe("Grammar.canonical", () => {
-  it("removes annotations, and closes what the schema leaves open", () => {
+  it("removes annotations, makes types and bounds explicit, and excludes properties that are not listed", () => {
     const cases: ReadonlyArray<readonly [Schema.Json, Schema.Json]> = [
       [true, {}],
       [{ title: "anything", $schema: "https://json-schema.org/draft/2020-12/schema" }, {}],
@@ -110,7 +110,7 @@ describe("Grammar.canonical", () => {
     }
   })
 
-  it.effect("is checked in requests, and needs a backend with grammars", () =>
+  it.effect("refuses a request with an invalid schema or to a backend without grammars", () =>
     Effect.gen(function*() {
       const prompt = ModelInput.fromTokens([1])
       const check = (jsonSchema: Schema.Json, sampling: ReadonlyArray<"grammar">) => {

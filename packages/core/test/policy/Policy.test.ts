@@ -71,12 +71,14 @@ describe("Policy.fromSamplingClient", () => {
       assert.deepStrictEqual(yield* policy.act({ prompt, stop: [], key }), first)
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
-  it.effect("samples a group's first prompts like one request with a seed", () =>
+  it.effect("samples the members' first prompts like one request for several samples with a seed", () =>
     Effect.gen(function*() {
       const sampler = yield* client
       const policy = Policy.fromSamplingClient(sampler, { maxTokens: 8, seed: 5 })
-      const members = yield* Effect.forEach([0, 1, 2], (member) =>
-        policy.act({ prompt, stop: [], key: { ...key, member } }))
+      const members = yield* Effect.forEach(
+        [0, 1, 2],
+        (member) => policy.act({ prompt, stop: [], key: { ...key, member } })
+      )
       const together = yield* sampler.sample({
         prompt,
         numSamples: 3,

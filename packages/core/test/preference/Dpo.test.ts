@@ -140,7 +140,7 @@ describe("Dpo.run", () => {
 })
 
 describe("PreferenceEvaluator", () => {
-  it.effect("measures a growing margin", () =>
+  it.effect("reports a larger held-out margin after training", () =>
     Effect.gen(function*() {
       const given = yield* options()
       const heldOut = Preferences.pairs(rows, { model: given.model, batchSize: 3 })

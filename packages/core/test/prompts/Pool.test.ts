@@ -10,7 +10,7 @@ const Pools = Schema.NonEmptyArray(Scores)
 const Uniform = Schema.Literals([0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.999999])
 
 describe("the leads of a pool", () => {
-  it("count the problems on which a candidate is not surpassed", () => {
+  it("count the problems on which no other candidate scores higher", () => {
     assert.deepStrictEqual(Pool.leads([candidate(1, 0, 0), candidate(0, 1, 1), candidate(0, 0, 1)]), [1, 2, 0])
     assert.deepStrictEqual(Pool.leads([candidate(1, 0), candidate(1, 0)]), [2, 2])
   })

@@ -35,7 +35,7 @@ describe("a run that optimises an instruction", () => {
       }
     }))
 
-  it.effect("keeps its best validation score at every iteration, and always has a leading candidate", () =>
+  it.effect("never lowers its best validation score, and always has a leading candidate", () =>
     Effect.gen(function*() {
       for (let seed = 0; seed < 3; seed++) {
         const updates = yield* isolated(Effect.andThen(drain({ epochs: 6, run: { seed } }), Planted.updates))
@@ -175,7 +175,7 @@ describe("the reflector", () => {
       assert.lengthOf(yield* Planted.updates, 2)
     }).pipe(Effect.provide(Planted.layer)))
 
-  it.effect("ends the run with its own error", () =>
+  it.effect("fails the run with its own error if it fails", () =>
     Effect.gen(function*() {
       class Unreachable extends Data.TaggedError("Unreachable") {}
       const options = yield* Planted.options()
@@ -310,7 +310,7 @@ describe("the budget of episodes", () => {
       )
     }).pipe(Effect.provide(Planted.layer)))
 
-  it.effect("may also be one of tokens, the reflector's included", () =>
+  it.effect("can be replaced by a budget of tokens, which includes those of the reflector", () =>
     Effect.gen(function*() {
       yield* drain({ run: { maxTokensTotal: 2000 } })
       const [finished] = yield* Task.current(RunRecord.guards.Finished)

@@ -36,7 +36,7 @@ describe("EnvMetric over all turns of all episodes", () => {
 })
 
 describe("an EnvMetric rate", () => {
-  it("is a share of episodes, in which an episode that does not report it is a miss", () => {
+  it("is the share of episodes with a hit, where an episode without the metric counts as a miss", () => {
     const episodes = [[{ correct: EnvMetric.rate(true) }], [{ correct: EnvMetric.rate(false) }], [{}], []]
     assert.deepEqual(EnvMetric.aggregate(episodes), { correct: 0.25 })
   })

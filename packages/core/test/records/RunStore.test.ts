@@ -66,6 +66,6 @@ it.effect("RunRecord.current leaves out records that a resume abandoned", () =>
     assert.deepStrictEqual(story.map(({ sequence }) => sequence), [0, 1, 3, 4])
   }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-it("Json.number converts a number that JSON lacks to a string", () => {
+it("Json.number converts a number that JSON cannot represent to a string", () => {
   assert.deepStrictEqual([1.5, NaN, -Infinity].map(Json.number), [1.5, "NaN", "-Infinity"])
 })

@@ -2,7 +2,7 @@ import { EnvMetric, Score } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 
 describe("Score.correct", () => {
-  it("is 1 for a correct answer and 0 for a wrong one, and says which", () => {
+  it("is 1 for a correct answer and 0 for a wrong one, and sets success accordingly", () => {
     assert.deepStrictEqual(Score.correct(true, { answer: "4" }), { value: 1, success: true, answer: "4" })
     assert.deepStrictEqual(Score.correct(false), { value: 0, success: false })
   })

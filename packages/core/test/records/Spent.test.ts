@@ -26,7 +26,7 @@ describe("Spent", () => {
     assert.strictEqual("dollars" in Spent.add(a, b), isKnown)
   })
 
-  it.prop("adds the spending before a resume and since", [Amounts, Amounts], ([before, more]) => {
+  it.prop("separates the spending since a resume from the spending before it", [Amounts, Amounts], ([before, more]) => {
     const { dollars: _, ...after } = Spent.add(before, more)
     const { dollars: _since, ...since } = Spent.since(before, Spent.add(before, more))
     const { dollars: _more, ...added } = more

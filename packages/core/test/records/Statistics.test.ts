@@ -15,7 +15,7 @@ describe("Statistics of a sample", () => {
     }
   })
 
-  it("are undefined or NaN with too few values", () => {
+  it("are undefined or NaN with too few values, except for the sum, which is 0", () => {
     assert.strictEqual(Statistics.sum([]), 0)
     assert.isNaN(Statistics.mean([]))
     assert.isNaN(Statistics.variance([3]))

@@ -22,7 +22,7 @@ const rolesRead = Effect.fnUntraced(function*(answers: number) {
   return read
 })
 
-describe("a prompt", () => {
+describe("a prompt of a chat template", () => {
   it.effect("is rendered in time proportional to its messages, however long ago the user spoke", () =>
     Effect.gen(function*() {
       const [short, long] = [yield* rolesRead(100), yield* rolesRead(400)]

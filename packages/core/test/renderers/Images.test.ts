@@ -81,7 +81,7 @@ describe("Qwen3-VL and Qwen3.5 images", () => {
       )
     }))
 
-  it.effect("take the given number of positions", () =>
+  it.effect("take the number of positions that expectedTokens states", () =>
     Effect.gen(function*() {
       const renderer = yield* make("qwen3_vl_instruct", "qwen")
       const prompt = yield* renderer.generationPrompt(see({ ...png(224, 224), expectedTokens: 7 }))

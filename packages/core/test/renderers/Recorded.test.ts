@@ -137,7 +137,7 @@ describe("recorded generation prompts, as text", () => {
 
 describe("recorded generation prompts, as tokens", () => {
   const recorded = Vectors.prompts.filter(({ input }) => !input.tokenizer.startsWith("char:"))
-  it("include 29 whose messages spell control tokens, which have other tokens upstream", () => {
+  it("include 29 whose messages spell control tokens, which upstream encodes differently", () => {
     const spelling = recorded.filter(({ expect, input }) => !("error" in expect) && writesControls(input))
     assert.strictEqual(spelling.length, 29)
   })
@@ -270,7 +270,7 @@ describe("recorded supervised examples, as characters", () => {
 })
 
 describe("recorded supervised examples", () => {
-  it("include 92 whose messages spell control tokens, which have other tokens upstream", () => {
+  it("include 92 whose messages spell control tokens, which upstream encodes differently", () => {
     assert.strictEqual(Vectors.supervised.filter(({ input }) => writesControls(input)).length, 92)
   })
 })

@@ -100,7 +100,7 @@ describe.each(Families.names)("%s", (name) => {
     }), some)
 
   it.effect.prop(
-    "begins each later prompt with the earlier prompt and response, if it claims to",
+    "begins each later prompt with the earlier prompt and response if it has the extension property",
     [Turns],
     ([turns]) =>
       Effect.gen(function*() {
@@ -388,7 +388,7 @@ describe("supervisedExamples", () => {
       assert.deepStrictEqual(examples, [yield* renderer.supervisedExample(messages, "all_assistant_messages")])
     }))
 
-  it.effect("gives one example per answer if they do not", () =>
+  it.effect("gives one example per answer if prompts do not extend each other", () =>
     Effect.gen(function*() {
       const renderer = yield* make("qwen3")
       assert.deepStrictEqual(yield* renderer.supervisedExamples(messages, "all_assistant_messages"), [
@@ -397,7 +397,7 @@ describe("supervisedExamples", () => {
       ])
     }))
 
-  it.effect("cannot split conversations in modes that train other roles", () =>
+  it.effect("refuses to split conversations in modes that train other roles", () =>
     Effect.gen(function*() {
       const renderer = yield* make("qwen3")
       const error = yield* Effect.flip(renderer.supervisedExamples(messages, "all_messages"))

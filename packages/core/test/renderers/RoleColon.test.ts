@@ -63,7 +63,7 @@ describe("role_colon", () => {
       )
     }))
 
-  it.effect("ends an example whose last message is a user's as that message ends", () =>
+  it.effect("ends an example with two line breaks if its last message is a user's", () =>
     Effect.gen(function*() {
       const renderer = yield* RoleColon.roleColon(CharTokenizer.qwen)
       assert.strictEqual(

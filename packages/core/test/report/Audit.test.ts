@@ -319,7 +319,7 @@ describe("Audit.run for answers to sums", () => {
       assert.deepStrictEqual(yield* found(({ isRight }) => isRight, "unfounded_reward"), [])
     }))
 
-  it.effect("allows more answers without a reference that is a fraction, because it can be written in other ways", () =>
+  it.effect("allows more answers without the reference if it is a fraction, which can be written in other ways", () =>
     Effect.gen(function*() {
       const isPaid = ({ isRight, text }: Answer) => isRight || text.startsWith("The")
       assert.deepStrictEqual(yield* found(isPaid, "unfounded_reward", ".5"), [])

@@ -35,10 +35,13 @@ const missed: Readonly<Record<string, Diagnosis.Kind>> = {
 }
 
 describe("Diagnosis.of for a planted run", () => {
-  it.each(runs)("diagnoses $name as planted, or as listed", ({ diagnosis, label, name }) => {
-    const kind = missed[name]
-    assert.include(kind === undefined ? label : [kind], diagnosis.kind, diagnosis.sentence)
-  })
+  it.each(runs)(
+    "diagnoses $name as its planted fault, or as the miss that is listed for it",
+    ({ diagnosis, label, name }) => {
+      const kind = missed[name]
+      assert.include(kind === undefined ? label : [kind], diagnosis.kind, diagnosis.sentence)
+    }
+  )
 
   it("finds the planted fault in at least nine tenths of the runs", () => {
     const right = runs.filter(({ diagnosis: { kind }, label }) => label.includes(kind))
@@ -82,7 +85,7 @@ describe("Diagnosis.of", () => {
     assert.match(named("hopeless-0").diagnosis.sentence, /^Hopeless: no attempt was right in training/)
   })
 
-  it("does not doubt a reward that fell because something else explains what is left of it", () => {
+  it("does not doubt a fallen reward although something else explains its remaining differences", () => {
     assert.match(named("r2-negated").diagnosis.sentence, /^Collapsed: held_out 20\.7 → 0\.0 %/)
     assert.deepStrictEqual(named("r2-negated").diagnosis.doubts, [])
   })
@@ -91,7 +94,7 @@ describe("Diagnosis.of", () => {
     assert.match(named("r2-collapsed-calculator").diagnosis.sentence, /^Collapsed: held_out 20\.7 → 0\.0 %/)
   })
 
-  it("doubts a reward that also pays for answers without the reference, once for a trend that starts again", () => {
+  it("doubts a reward that also pays for answers without the reference, and says so once if the trend starts again", () => {
     assert.strictEqual(
       named("r2-hacked-besides").diagnosis.sentence,
       "Do not trust the reward: 11 of the 34 answers that earned 1 do not contain the reference answer."
@@ -103,13 +106,13 @@ describe("Diagnosis.of", () => {
     assert.deepStrictEqual(named("good-0").diagnosis.doubts, [])
   })
 
-  it("ignores signs without a range", () => {
+  it("does not judge a sign that has no healthy range", () => {
     const { signs } = named("good-0").diagnosis
     const found = signs.find(({ metric }) => metric === "update_norm")
     assert.deepInclude(found, { isHealthy: undefined, firstOutside: undefined, outside: 0 })
   })
 
-  it("says since when a sign has been outside its range", () => {
+  it("names the iteration since which a sign has been outside its range", () => {
     const { concerns } = named("collapsed-rate").diagnosis
     assert.deepStrictEqual(concerns.map(({ metric, outsideSince }) => [metric, outsideSince]), [[
       "env/all/truncated",
@@ -117,7 +120,7 @@ describe("Diagnosis.of", () => {
     ]])
   })
 
-  it("gives advice that fits a program without rewards", () => {
+  it("advises a program without rewards to train longer, not to find informative groups", () => {
     assert.strictEqual(named("dpo-flat").diagnosis.advice, "Train for longer, or raise the learning rate")
     assert.include(named("flat-0").diagnosis.advice ?? "", "informative groups")
   })

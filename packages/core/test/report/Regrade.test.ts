@@ -46,7 +46,7 @@ describe("Regrade.run", () => {
       assert.deepStrictEqual(half.map(({ groups }) => groups.length), [1, 0, 1, 0])
     }).pipe(withBackend))
 
-  it.effect("grades the groups that each update lists, from any batch", () =>
+  it.effect("grades the groups that each update lists, also groups of an earlier iteration", () =>
     Effect.gen(function*() {
       const { append } = yield* RunStore.RunStore
       yield* trained

@@ -34,7 +34,7 @@ describe("RewardCurve.text", () => {
     }
   })
 
-  it("says so if there is nothing to draw", () => {
+  it("says that there are no iterations if there is nothing to draw", () => {
     assert.strictEqual(RewardCurve.text([], { width: 40, height: 8 }), "no iterations yet")
     assert.strictEqual(RewardCurve.text([{ iteration: 0, reward: NaN }], { width: 40, height: 8 }), "no iterations yet")
   })
@@ -45,7 +45,7 @@ describe("RewardCurve.text", () => {
     assert.include(rows([1e17, 1e17 + 16]), "100000000000000000 ┤⠉⠉")
   })
 
-  it.prop("draws any rewards", [Rewards], ([rewards]) => {
+  it.prop("fits rewards of any size into the given width and height", [Rewards], ([rewards]) => {
     const lines = RewardCurve.text(reportsOf(rewards), { width: 60, height: 10 }).split("\n")
     assert.lengthOf(lines, rewards.length === 0 ? 1 : 10)
     assert.strictEqual(/[\u2801-\u28ff]/.test(lines.join("")), rewards.length > 0)

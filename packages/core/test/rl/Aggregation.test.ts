@@ -135,7 +135,7 @@ describe("a run with an aggregation", () => {
       assert.include(error.message, "aggregation")
     }).pipe(Effect.provide(half)))
 
-  it.effect("is refused for a loss that is not proportional to the advantage; so is an unused aggregationLength", () =>
+  it.effect("is refused for a loss that is not proportional to the advantage, and with an aggregationLength that it does not use", () =>
     Effect.gen(function*() {
       const dro = yield* Effect.flip(
         Stream.runDrain(run({ update: { loss: PolicyLoss.dro(), aggregation: "token-mean" } }))

@@ -111,7 +111,7 @@ describe("an environment that", () => {
         assert.deepInclude(later.at(-1), { _tag: "Finished", iteration: 2, reason: "completed" })
       }).pipe(answersHalf))
 
-    it.effect(`${name} costs no more than its group if the failure policy skips groups`, () =>
+    it.effect(`${name} costs only its own group if the failure policy skips groups`, () =>
       Effect.gen(function*() {
         const events = yield* Scripted.inTime(Stream.runCollect(run(spoil, Scripted.always("skip"))))
         const [, second] = events.filter(RunRecord.guards.Updated)
@@ -141,7 +141,7 @@ const runOf = (length: number, rewards: ReadonlyArray<number>, envOf: (reward: n
 const once = (reward: number) => Scripted.env(Scripted.done(reward))
 
 describe("a run with a misbehaving environment", () => {
-  it.effect("ends an episode whose prompt does not grow", () =>
+  it.effect("ends an episode after 1000 turns if its prompt never grows", () =>
     Effect.gen(function*() {
       const again: Env.Continue = {
         _tag: "Continue",
@@ -155,7 +155,7 @@ describe("a run with a misbehaving environment", () => {
     }).pipe(answersHalf))
 
   it.effect.each([1e8, 1e12, Infinity])(
-    "of a dataset with %d batches begins at once",
+    "trains an iteration of a dataset with %d batches without listing them",
     (length) =>
       Effect.gen(function*() {
         const last = (yield* Stream.runCollect(runOf(length, [0, 1], once))).at(-1)

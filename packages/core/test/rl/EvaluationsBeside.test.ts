@@ -218,7 +218,7 @@ const updatesDuring = (records: ReadonlyArray<RunRecord.RunRecord>) => {
 }
 
 describe("an evaluation and rollouts that wait for the same permits", () => {
-  it.live("share them: neither starves, and updates continue", () =>
+  it.live("share them: both are served, and updates continue", () =>
     Effect.gen(function*() {
       const { records, seen } = yield* Effect.provide(besideRollouts, AdaptiveLimiter.layer)
       assert.isAbove(shareOf(seen.sampled), 0.5)
@@ -226,7 +226,7 @@ describe("an evaluation and rollouts that wait for the same permits", () => {
       assert.isAtLeast(updatesDuring(records), 2)
     }))
 
-  it.live("are sent at once without a limit", () =>
+  it.live("send all requests at once if there is no limiter", () =>
     Effect.gen(function*() {
       const { seen } = yield* besideRollouts
       assert.strictEqual(shareOf(seen.sampled), 1)

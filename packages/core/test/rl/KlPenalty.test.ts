@@ -159,7 +159,7 @@ describe("a run with a KL penalty", () => {
       assert.isFalse(calls.some(({ _tag }) => _tag === "Sample"))
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("names an invalid setting", () =>
+  it.effect("refuses a negative coefficient, and a reference or discount without a penalty, by field", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(run({ coefficient: -1 }))
       assert.strictEqual("field" in error && error.field, "update.kl.coefficient")
@@ -170,15 +170,15 @@ describe("a run with a KL penalty", () => {
     }).pipe(Effect.provide(scripted)))
 })
 
-describe("after an update", () => {
-  it.effect("a run reports on request how far it moved on its own data", () =>
+describe("the divergence of an update on its own data", () => {
+  it.effect("is reported if postUpdate is set", () =>
     Effect.gen(function*() {
       const metrics = updated(yield* run({ postUpdate: true }))?.metrics
       assert.deepInclude(metrics, { kl_pre_post_v1: 0.5, kl_pre_post_v2: 0.125 })
       assert.notProperty(metrics, "kl_policy_base")
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("the measurement is skipped if it exceeds the budget", () =>
+  it.effect("is not measured if that exceeds the budget", () =>
     Effect.gen(function*() {
       const { prefilled, sampled, trained } = updated(yield* fresh(run({})))?.spent ?? assert.fail()
       const records = yield* run({ postUpdate: true }, 1, prefilled + sampled + trained + 1)

@@ -41,7 +41,7 @@ describe("datums that a credit replays", () => {
       assert.deepStrictEqual(passes[1]?.slice(8), passes[0])
     }).pipe(Effect.provide(fresh())))
 
-  it.effect("are distributed over an iteration's updates", () =>
+  it.effect("are divided among the substeps of an iteration", () =>
     Effect.gen(function*() {
       const { passes } = yield* run({ credit: again, substeps: 2 })
       assert.deepStrictEqual(passes.map(({ length }) => length), [4, 4, 8, 8, 8, 8, 8, 8])
@@ -54,7 +54,7 @@ describe("datums that a credit replays", () => {
       assert.deepStrictEqual(iterations, [2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1])
     }).pipe(Effect.provide(fresh())))
 
-  it.effect("are counted, and do not affect the iteration's other metrics", () =>
+  it.effect("are counted apart from the iteration's own datums", () =>
     Effect.gen(function*() {
       const { updated } = yield* run({ credit: again })
       assert.deepStrictEqual(

@@ -86,7 +86,7 @@ describe("Rl.run", () => {
       assert.deepStrictEqual([inUse, permits < 8, Option.isSome(lastRateLimited)], [0, true, true])
     }))
 
-  it.effect("takes no optimizer step without a signal", () =>
+  it.effect("takes no optimizer step if all groups have equal rewards", () =>
     Effect.gen(function*() {
       const events = updates(yield* Stream.runCollect(run()))
       assert.deepStrictEqual(events.map(({ updates }) => updates), [[], []])
@@ -113,7 +113,7 @@ describe("an episode of a run", () => {
     () => ({ ...Task.say("2"), stopReason: "length" })
   )
 
-  it.effect("can have reward 0 if it ended at a limit", () =>
+  it.effect("gets at most reward 0 if it ended at a limit and zeroRewardOnLimit is set", () =>
     Effect.gen(function*() {
       const [plain] = updates(yield* Stream.runCollect(run({ run: { iterations: 1 } })))
       assert.isAbove(plain?.reward?.mean ?? NaN, 0)
@@ -125,7 +125,7 @@ describe("an episode of a run", () => {
       assert.deepInclude(first?.metrics, { "env/all/stop/max_tokens": 1, "env/all/zero_reward_on_limit": 0.5 })
     }).pipe(Effect.provide(Task.layer({ sample: cut }))))
 
-  it.effect("fits into the model's context: its turn is truncated, or it ends", () =>
+  it.effect("fits into the model's context: its turn may sample fewer tokens, or it ends", () =>
     Effect.gen(function*() {
       const asked = (contextLength: number) =>
         Effect.gen(function*() {
@@ -145,7 +145,7 @@ describe("an episode of a run", () => {
       assert.deepInclude(iteration?.metrics, { "env/all/stop/max_tokens": 1 })
     }))
 
-  it.effect("obeys the configured limits and hooks", () =>
+  it.effect("obeys the configured turn limit and calls the configured hook", () =>
     Effect.gen(function*() {
       const options = yield* Task.options({ rollout: { limits: { maxTurnTokens: 3 } }, run: { iterations: 1 } })
       const ended: Array<string> = []

@@ -24,14 +24,14 @@ const submitted = ({ calls, records }: Schedules.Ran) => {
 const evenly = (count: number) => Array.from({ length: count }, (_, index) => ({ seconds: count - index }))
 
 describe("streaming minibatches", () => {
-  it.effect("contain their share of groups in dataset order, and step when all are submitted", () =>
+  it.effect("contain equal numbers of groups in dataset order, before one optimizer step", () =>
     Effect.gen(function*() {
       const world = { batches: [evenly(4)], trainSeconds: 0, publishSeconds: 0 }
       const ran = yield* Schedules.run(world, Pace.streaming({ minibatches: 2 }))
       assert.deepStrictEqual(submitted(ran), [[0, 0, 1, 1], [2, 2, 3, 3], "step"])
     }))
 
-  it.effect("of several steps contain each step's share of the groups", () =>
+  it.effect("divide the groups of each optimizer step if an update has several", () =>
     Effect.gen(function*() {
       const world = { batches: [evenly(5)], trainSeconds: 0, publishSeconds: 0 }
       const ran = yield* Schedules.run(world, Pace.streaming({ minibatches: 2 }), {

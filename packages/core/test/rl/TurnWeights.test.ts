@@ -63,7 +63,7 @@ describe("weights published during an episode", () => {
       assert.deepStrictEqual([pinned.records, pinned.results], [unsaid.records, unsaid.results])
     }))
 
-  it.effect("have an option that is part of the run's identity if turns use the newest weights", () =>
+  it.effect("are part of the run's identity if turns use the newest weights", () =>
     Effect.gen(function*() {
       const identityOf = (settings: Pace.AsyncSettings) => Effect.map(Pace.resolve(Pace.async(settings)), Pace.identity)
       const pinned = { pace: { max_steps_off_policy: 1, on_stale: "wait", minibatches: null } }

@@ -75,7 +75,7 @@ describe("an episode, turn by turn,", () => {
       assert.deepStrictEqual(trajectory.transitions.map(({ branch }) => branch), [undefined, Branch.anew("edit")])
     }))
 
-  it.effect("rewards add up in float64, in order", () =>
+  it.effect("step rewards are summed in float64, in order", () =>
     Effect.gen(function*() {
       const { trajectory } = yield* play(Scripted.env(next(0.1), next(0.2), done(-0.3)))
       assert.strictEqual(trajectory.stepReward, 0.1 + 0.2 - 0.3)
@@ -89,7 +89,7 @@ describe("an episode, turn by turn,", () => {
       assert.deepStrictEqual(silent.trajectory.stopReason, Option.none())
     }))
 
-  it.effect("an empty action is an action", () =>
+  it.effect("an action without tokens counts as a turn", () =>
     Effect.gen(function*() {
       const { trajectory } = yield* play(Scripted.env(done(1)), [0])
       assert.strictEqual(trajectory.transitions.length, 1)

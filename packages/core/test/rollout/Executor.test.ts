@@ -137,7 +137,7 @@ describe("groups of a task", () => {
       Effect.provideService(Sandbox, { name: "there" })
     ))
 
-  it.effect("report whether the backend may answer later", () =>
+  it.effect("fail with a retryable error if the worker's backend is unavailable", () =>
     Effect.gen(function*() {
       const builder = sums.builder({ index: 0, size: 1 })
       const groups = Rollout.stream([builder], yield* policy)
@@ -151,7 +151,7 @@ describe("groups of a task", () => {
       })
     ))))
 
-  it.effect("request weights again if the backend did not return them", () =>
+  it.effect("request the weights again after a failed request", () =>
     Effect.gen(function*() {
       const builder = sums.builder({ index: 0, size: 1 })
       const there = away(Rollout.stream([builder], yield* policy))
@@ -166,7 +166,7 @@ describe("groups of a task", () => {
       })
     ))))
 
-  it.effect("require a worker with their task", () =>
+  it.effect("fail if the worker does not have their task", () =>
     Effect.gen(function*() {
       const unknown = RolloutTask.make("unknown", { payload: Schema.Null, builder: () => skipping.builder(null) })
       const builder = unknown.builder(null)

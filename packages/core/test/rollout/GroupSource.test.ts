@@ -49,7 +49,7 @@ describe("a program's groups for workers", () => {
       )
     }))
 
-  it.effect("keep their own task", () =>
+  it.effect("keep a task that they already have", () =>
     Effect.gen(function*() {
       const task = RolloutTask.make("sums", { payload: Schema.Null, builder: () => group("1+2") })
       const [placed = assert.fail("no group")] = yield* sent(GroupSource.batch([task.builder(null)], batch))

@@ -144,7 +144,7 @@ describe("a token budget", () => {
 })
 
 describe("turns", () => {
-  it.effect("are limited by the runner", () =>
+  it.effect("are limited by maxTurns", () =>
     Effect.gen(function*() {
       const { caps, stopReason } = yield* play(Talk.make(goesOn), { maxTurns: 2 })
       assert.strictEqual(caps.length, 2)
@@ -195,7 +195,7 @@ describe("tool calls", () => {
       assert.isFalse(talk.actions.some((action) => "toolCallsLeft" in action))
     }))
 
-  it.effect.each([4, -1, 0.5])("cannot be %s of three", (toolCalls) =>
+  it.effect.each([4, -1, 0.5])("are refused if a step reports %s of three", (toolCalls) =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(play(Talk.make({ toolCalls }, ends), { maxToolCalls: 3 }))
       assert.include(

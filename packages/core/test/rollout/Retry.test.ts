@@ -72,7 +72,7 @@ describe("a retry schedule", () => {
       assert.deepStrictEqual(begun.map(([member, attempt]) => [member, attempt]), [[0, 0], [1, 0], [1, 1]])
     }))
 
-  it.effect("is not consulted again for finished members", () =>
+  it.effect("retries no member that has finished", () =>
     Effect.gen(function*() {
       const { begun } = yield* attemptsOf(
         { size: 4, env: (member, attempt) => member === 2 && attempt === 0 ? Scripted.failing() : Scripted.env() },

@@ -119,7 +119,7 @@ describe("every acquired resource is released", () => {
 
 describe("a member that dies and is released", () => {
   it.effect.each([true, false])(
-    "does not kill a group that is skipped, coupled: %s",
+    "does not fail a group that is skipped, coupled: %s",
     (coupled) =>
       Effect.gen(function*() {
         const sticky = Effect.addFinalizer(() => Effect.sleep("10 seconds"))

@@ -139,7 +139,7 @@ describe("many groups", () => {
       })
   )
 
-  it.effect("accept the options of a group", () =>
+  it.effect("use the given sampler step and failure policy", () =>
     Effect.gen(function*() {
       const builder = Scripted.group({ size: 2, env: (member) => member === 1 ? Scripted.failing() : Scripted.env() })
       const results = yield* Stream.runCollect(

@@ -103,7 +103,7 @@ describe("zeroRewardOnLimit", () => {
       assert.deepStrictEqual(result._tag === "Completed" ? Array.from(result.rewardsG) : [], [0])
     }))
 
-  it.effect("grades the remaining members", () =>
+  it.effect("applies to the remaining members if one is dropped", () =>
     Effect.gen(function*() {
       const builder = Scripted.group({
         size: 3,

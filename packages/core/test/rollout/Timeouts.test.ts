@@ -72,7 +72,7 @@ describe("rolloutTimeout", () => {
       assert.deepStrictEqual(asked, ["artifacts of 1"])
     }))
 
-  it.effect("excludes the time of later hooks", () =>
+  it.effect("does not include the time of hooks at the end", () =>
     Effect.gen(function*() {
       const trajectory = yield* play(Talk.make(ends), answering(1), {
         limits: { rolloutTimeout: "100 millis" },

@@ -94,13 +94,13 @@ describe("a run with patience", () => {
       assert.strictEqual(trained(yield* run({ evaluators: [measuring("held_out", "nll", worse)] })), length)
     }).pipe(withBackend))
 
-  it.effect("continues if no comparable metric is measured", () =>
+  it.effect("continues if no evaluator measures a metric that can be compared", () =>
     Effect.gen(function*() {
       const evaluators = [measuring("held_out", "other", worse)]
       assert.strictEqual(trained(yield* run({ patience: 1, evaluators })), length)
     }).pipe(withBackend))
 
-  it.effect("counts only evaluations that measure the same as the best", () =>
+  it.effect("compares only evaluations that measure the same metric as the best one", () =>
     Effect.gen(function*() {
       const [first, others] = [measuring("held_out", "nll", [3]), measuring("held_out", "margin", [9])]
       let count = 0

@@ -127,7 +127,7 @@ describe("a run killed after any record before its first checkpoint", () => {
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf })))
   )
 
-  it.effect("has spent the recorded amount plus its later requests", () =>
+  it.effect("reports the spending of its records plus that of its later requests", () =>
     Effect.gen(function*() {
       const store = yield* RunStore.RunStore
       yield* Stream.runDrain(priced(run()))

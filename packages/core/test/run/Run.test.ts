@@ -135,7 +135,7 @@ describe("Run.stream", () => {
       assert.deepStrictEqual(updated.map(({ updates }) => updates.map(({ seconds }) => seconds)), [[60], [60]])
     }).pipe(Effect.provide(Task.layer({ faults: [Fault.every("OptimStep", Fault.slow("1 minute"))] }))))
 
-  it.effect("records what its process used in each iteration, if that is measured", () =>
+  it.effect("records the memory and processors that each iteration used, if a ProcessMeter is provided", () =>
     Effect.gen(function*() {
       const uses = [{ memory: 1000, processors: 1.5 }, { memory: 2000, processors: 0.5 }]
       const left = [...uses]
@@ -145,7 +145,7 @@ describe("Run.stream", () => {
       assert.deepStrictEqual(records.filter(RunRecord.guards.Updated).map(({ process }) => process), uses)
     }).pipe(withBackend))
 
-  it.effect("reports neither share nor forecast for an endless program", () =>
+  it.effect("reports neither a completed share nor a forecast for an endless program", () =>
     Effect.gen(function*() {
       const endless = { ...imitate(0), length: Infinity }
       const opened = Stream.unwrap(

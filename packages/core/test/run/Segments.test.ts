@@ -21,7 +21,7 @@ it.effect("a run restarted with other options never reuses earlier groups, howev
     assert.isEmpty(groups.filter(({ recalled }) => recalled !== undefined))
   }).pipe(Effect.provide(Task.layer())))
 
-it.effect("a run resumed with the same options reuses the groups of every opening", () =>
+it.effect("a run resumed with the same options reuses the groups recorded before it was stopped, however often it is opened", () =>
   Effect.gen(function*() {
     yield* train(1, RunRecord.guards.GroupRolledOut)
     yield* train(1, RunRecord.guards.Opened)

@@ -33,7 +33,7 @@ const open = Effect.fnUntraced(function*({ check = isTwo, iterations, rows = 4, 
 const fresh = Task.layer({ sample: Task.answersHalf })
 
 describe("a run", () => {
-  it.effect("warns of iterations for which it has no data", () =>
+  it.effect("warns if it asks for more iterations than the data provide", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* open({ iterations: 50 }), [[
         "run.iterations is 50, but the data end after 2, and so does the run: more epochs repeat the data"

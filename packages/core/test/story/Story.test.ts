@@ -72,19 +72,22 @@ const planted = (name: string) => {
 }
 
 describe("Story.groupsOf", () => {
-  it.each(["good-0", "good-async", "held-good-async"])("lists the groups whose mean reward %s reports", (name) => {
-    const story = planted(name)
-    for (const { index, updated } of Story.iterations(story)) {
-      const rewards = Story.groupsOf(story, index).flatMap((group) => group.rewards)
-      if (updated !== undefined) {
-        assert.closeTo(
-          rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length,
-          updated.reward?.mean ?? NaN,
-          1e-9
-        )
+  it.each(["good-0", "good-async", "held-good-async"])(
+    "lists groups with the mean reward that each update of %s reports",
+    (name) => {
+      const story = planted(name)
+      for (const { index, updated } of Story.iterations(story)) {
+        const rewards = Story.groupsOf(story, index).flatMap((group) => group.rewards)
+        if (updated !== undefined) {
+          assert.closeTo(
+            rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length,
+            updated.reward?.mean ?? NaN,
+            1e-9
+          )
+        }
       }
     }
-  })
+  )
 })
 
 describe("Story", () => {
@@ -103,7 +106,7 @@ describe("Story", () => {
       assert.strictEqual(Story.evaluation(story, "held_out", 1).groups.length, 1)
     }))
 
-  it.effect("lists evaluators from their beginning, but not the groups on which a program chooses", () =>
+  it.effect("lists an evaluator as soon as it begins, and leaves out a program's own validation groups", () =>
     Effect.gen(function*() {
       const begun = yield* told([opened(-1), group(0, "sum", "validation"), evaluating(0)])
       assert.deepStrictEqual(Story.evaluators(begun), ["held_out"])
@@ -156,7 +159,7 @@ describe("Story", () => {
       assert.deepStrictEqual(Story.updateGroups(story, 1).map(({ key }) => key), ["late"])
     }))
 
-  it.effect("keeps no datums, which take as much memory as all members", () =>
+  it.effect("leaves out the datums of records, which would take as much memory as all members", () =>
     Effect.gen(function*() {
       const datum = { group: "a", member: 0, firstTurn: 0, turns: 1, length: 4, trained: 2, update: 0 }
       const story = yield* told([{ _tag: "Credited", iteration: 0, groups: [], datums: [datum] }])

@@ -44,7 +44,7 @@ describe("a dataset of conversations", () => {
       assert.include((yield* trainedText({ trainOn: "all_user_and_system_messages" }))[0], "2 + 2")
     }).pipe(Effect.provide(Task.layer())))
 
-  it.effect("gives equal weight to tokens or to conversations", () =>
+  it.effect("weighs each token by 1 or each conversation by 1, depending on the reduction", () =>
     Effect.gen(function*() {
       const model = yield* Task.model
       const weightOf = (reduction: "none" | "mean") =>
@@ -86,7 +86,7 @@ describe("a dataset of conversations", () => {
       assert.include(error.message, "conversation 1")
     }).pipe(Effect.provide(Task.layer())))
 
-  it.effect("refuses sizes that yield no batch", () =>
+  it.effect("refuses a batch size of 0", () =>
     Effect.gen(function*() {
       const model = yield* Task.model
       const dataset = SupervisedDataset.conversations([conversation], { model, batchSize: 0 })

@@ -8,11 +8,11 @@ const cases = Contract.contract({ baseModel: Script.defaultModel, tokenizer: Tes
 describe("the scripted backend keeps the contract", () => {
   for (const { check, name } of cases) it.effect(name, () => Effect.provide(check, ScriptedTinker.layer()))
 
-  it("whose cases have unique names", () => {
+  it("in cases that all have different names", () => {
     assert.strictEqual(new Set(cases.map(({ name }) => name)).size, cases.length)
   })
 
-  it.effect("even without capabilities beyond training and sampling", () =>
+  it.effect("also without capabilities beyond training and sampling", () =>
     Effect.gen(function*() {
       const bare = { seeds: "none", promptLogprobs: false, topkPromptLogprobs: 0, lossReduction: "unknown" } as const
       const layer = ScriptedTinker.layer({ models: { [Script.defaultModel]: bare } })

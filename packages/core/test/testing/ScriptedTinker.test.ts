@@ -55,7 +55,7 @@ describe("the script of ScriptedTinker", () => {
       assert.strictEqual(metrics["loss:sum"], -2 * (1 - 3))
     }).pipe(Effect.provide(ScriptedTinker.layer({ sample: Script.inOrder([]) }))))
 
-  it.effect("covers log-probabilities, passes and step metrics", () =>
+  it.effect("determines log-probabilities, the results of passes and the metrics of steps", () =>
     Effect.gen(function*() {
       const training = yield* trainingClient
       const pass = yield* training.forwardBackward([datum(1)], Loss.ppo())
@@ -103,7 +103,7 @@ describe("the call log of ScriptedTinker", () => {
       ])
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
-  it.effect("can be read in full", () =>
+  it.effect("contains the full arguments of each call", () =>
     Effect.gen(function*() {
       const training = yield* trainingClient
       yield* training.optimStep({ learningRate: 1, beta1: 0.5 })
@@ -180,7 +180,7 @@ describe("a scripted fault", () => {
       yield* Effect.flatMap(submit, (pending) => pending.await)
     }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.call("ForwardBackward", 0, Fault.fail(lost))] }))))
 
-  it.effect("can be a scope that closes during a request", () =>
+  it.effect("can delay a request until the client's scope closes, which fails the request", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const training = yield* Scope.provide(scope)(trainingClient)

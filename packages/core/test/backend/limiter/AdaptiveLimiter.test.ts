@@ -215,7 +215,7 @@ describe("AdaptiveLimiter, when the backend is down,", () => {
       yield* Fiber.join(next)
     }))
 
-  it.effect("probes although an earlier request never ended", () =>
+  it.effect("sends its probe although an earlier request never ended", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted((call) =>
@@ -230,7 +230,7 @@ describe("AdaptiveLimiter, when the backend is down,", () => {
       assert.deepStrictEqual([seen.calls, (yield* limiter.state).breaker], [7, "closed"])
     }))
 
-  it.effect("does not count errors that the backend itself returned", () =>
+  it.effect("does not count requests that the backend itself rejected", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client } = scripted(() => Effect.fail(reason(new TinkerError.Rejected({ detail: "no" }))))
@@ -240,7 +240,7 @@ describe("AdaptiveLimiter, when the backend is down,", () => {
 })
 
 describe("AdaptiveLimiter", () => {
-  it.effect("counts sequences, and admits a request for more than all permits only by itself", () =>
+  it.effect("counts sequences as permits, and admits a request that needs more than all permits only by itself", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted(() => second)

@@ -128,7 +128,7 @@ describe("pairwise comparisons", () => {
     }))
 })
 
-it.effect("the preference model reads both answers under headings, and A, B and Tie are −1, 1 and 0", () =>
+it.effect("the preference model reads both answers under headings, and its verdicts A, B and Tie score −1, 1 and 0", () =>
   Effect.gen(function*() {
     const comparison = {
       prompt: [Message.user("Hi")],
@@ -154,7 +154,7 @@ it.effect("the preference model reads both answers under headings, and A, B and 
     assert.deepStrictEqual(scores, [-1, 1, 0])
   }))
 
-it.effect("sizes below 1 are refused when the group is opened", () =>
+it.effect("a matchupGroupSize or concurrency below 1 is refused when the group is opened", () =>
   Effect.gen(function*() {
     const opened = (options: object) =>
       Effect.flatMap(group({ preferenceModel: shorter, ...options }), ({ open }) => Effect.exit(open))

@@ -112,7 +112,7 @@ describe("the judge of RubricGradedGroupBuilder", () => {
       })
   )
 
-  it.effect("is asked again if the failure policy says so, without another rollout", () =>
+  it.effect("is asked again if the failure policy retries, without another rollout", () =>
     Effect.gen(function*() {
       let asked = 0
       let acted = 0

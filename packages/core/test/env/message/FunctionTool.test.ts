@@ -27,7 +27,7 @@ const read = <E, R>(
 const path = `{"path": "/a"}`
 
 describe("FunctionTool.make", () => {
-  it("describes its parameters", () => {
+  it("describes its parameters as a JSON schema", () => {
     assert.deepStrictEqual(read(() => Effect.succeed("")).spec, {
       name: "read",
       description: "Reads a file.",
@@ -48,7 +48,7 @@ describe("FunctionTool.make", () => {
     })
   })
 
-  it.effect("answers with what its handler returns, a text or more", () =>
+  it.effect("decodes its arguments, and answers with the text or the response that its handler returns", () =>
     Effect.gen(function*() {
       const asked: Array<unknown> = []
       const tool = read((given) => Effect.sync(() => asked.push(given)).pipe(Effect.as("text")))
@@ -107,7 +107,7 @@ describe("a failed tool call is answered with the reason", () => {
       assert.isTrue(isReleased)
     }))
 
-  it.effect("but not if the call itself is interrupted", () =>
+  it.effect("but not if the call itself is interrupted, which stays an interruption", () =>
     Effect.gen(function*() {
       const fiber = yield* Effect.forkChild(read(() => Effect.never).call(path))
       yield* TestClock.adjust(0)

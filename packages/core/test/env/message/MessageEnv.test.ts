@@ -80,7 +80,7 @@ describe("a response that can be parsed", () => {
       assert.deepStrictEqual(yield* firstStep(env), { _tag: "Done", reward: 1 })
     }))
 
-  it.effect("may be answered with other stops for the next response", () =>
+  it.effect("may be answered with other stop sequences for the next response", () =>
     Effect.gen(function*() {
       const talk = scripted({ reply: "x", reward: 0, stop: [7, 8] }, { reply: "x", reward: 0 }, { reward: 0 })
       const policy = Talk.policy()
@@ -215,7 +215,7 @@ describe("a conversation that exceeds the token budget", () => {
       assert.strictEqual((yield* step("five", 12, { maxGenerationTokens: 4 }))._tag, "Done")
     }))
 
-  it.effect("gets the given contextOverflowReward", () =>
+  it.effect("gets the given contextOverflowReward as its reward", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* step("five", 8, { contextOverflowReward: -0.5 })).reward, -0.5)
     }))
@@ -235,7 +235,7 @@ describe("tool calls that cannot be parsed", () => {
       assert.strictEqual(talk.heard.length, 1)
     }))
 
-  it.effect("are quoted up to 16384 characters", () =>
+  it.effect("have their error quoted up to 16,384 characters in the retry message", () =>
     Effect.gen(function*() {
       const error = "x".repeat(20_000)
       const told: Array<string> = []
@@ -263,7 +263,7 @@ describe("injected messages", () => {
       assert.strictEqual(prompt.input.length, 5 + 3)
     }))
 
-  it.effect("need an environment that accepts them", () =>
+  it.effect("are not offered if the environment does not accept them", () =>
     Effect.gen(function*() {
       const { addMessages: _, ...talk } = scripted()
       const env = yield* MessageEnv.toEnv(talk, { model: { renderer: counting() } })

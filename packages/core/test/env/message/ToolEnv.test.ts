@@ -36,7 +36,7 @@ describe("ToolEnv.make", () => {
       )
     }))
 
-  it.effect("describes its tools in the system prompt, if there is one", () =>
+  it.effect("describes its tools in the system prompt, and adds nothing if it has none", () =>
     Effect.gen(function*() {
       const prompt = yield* lastPromptOf([Talk.said("done")], { systemPrompt: "Use your tools." })
       assert.isTrue(prompt.startsWith("<|im_start|>system\nUse your tools.\n\n# Tools"))
@@ -107,7 +107,7 @@ describe("an episode with tools ends and is graded once", () => {
       assert.strictEqual(played.graded.length, 1)
     }))
 
-  it.effect("but not when the caller's limits end it", () =>
+  it.effect("but is not graded when the caller's limits end it", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(1)], { maxTurns: 99, caller: { maxTurns: 2 } })
       assert.strictEqual(played.requests.length, 2)
@@ -133,7 +133,7 @@ describe("ToolEnv limits tool calls", () => {
       assert.strictEqual(stopReason(played), "max_tool_calls")
     }))
 
-  it.effect("answers the last call", () =>
+  it.effect("runs the last allowed call, after which the episode continues", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(2), answer()], { maxToolCalls: 2 })
       assert.strictEqual(stopReason(played), "completed")

@@ -100,7 +100,7 @@ describe("qwen3_disable_thinking", () => {
       )
     }))
 
-  it.effect("writes the given role of the turn to generate", () =>
+  it.effect("begins the turn to generate with the given role", () =>
     Effect.gen(function*() {
       const closed = yield* Qwen3.qwen3DisableThinking(qwen)
       const open = yield* Qwen3.qwen3(qwen)
@@ -129,7 +129,7 @@ describe("qwen3_disable_thinking", () => {
       )
     }))
 
-  it.effect("refuses to end a conversation without a user message on an answer", () =>
+  it.effect("refuses a prompt that ends with an answer if no user message precedes the answer", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3DisableThinking(qwen)
       const error = yield* Effect.flip(renderer.generationPrompt([Message.system("s"), Message.assistant("a")]))

@@ -61,7 +61,7 @@ describe("qwen3_5 examples", () => {
       )
     }))
 
-  it.effect("writes the separator of calls even for an empty list", () =>
+  it.effect("writes the separator before calls even if the list of calls is empty", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
       const text = yield* Rendered.supervised(renderer, qwen, [
@@ -71,7 +71,7 @@ describe("qwen3_5 examples", () => {
       assert.strictEqual(text, `${turn}<think>\n⟦\n</think>\n\n4\n\n<|im_end|>⟧`)
     }))
 
-  it.effect("writes the given role of the turn to generate", () =>
+  it.effect("begins the turn to generate with the given role", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
       assert.strictEqual(
@@ -117,7 +117,7 @@ describe("qwen3_5 parsing", () => {
       assert.strictEqual(parsed.termination, "stop_sequence")
     }))
 
-  it.effect("parses both kinds of calls, JSON first", () =>
+  it.effect("lists JSON calls before XML calls, wherever they are written", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
       const xml = "<tool_call>\n<function=get>\n<parameter=city>\nSF\n</parameter>\n<parameter=n>\n2\n</parameter>\n"

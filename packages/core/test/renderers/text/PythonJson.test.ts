@@ -65,7 +65,7 @@ describe("PythonJson, for text that is not JSON,", () => {
     assert.deepStrictEqual(PythonJson.parse(text), Result.fail(problem))
   })
 
-  it("refuses endless nesting before the stack overflows", () => {
+  it("refuses very deep nesting before the stack overflows", () => {
     assert.isTrue(Result.isFailure(PythonJson.parse("[".repeat(100_000))))
   })
 })

@@ -57,7 +57,7 @@ describe("TML v0", () => {
       })
   )
 
-  it.effect("trains an answer to an image only at the answer's own tokens", () =>
+  it.effect("trains only the tokens of the answer if an image precedes it", () =>
     Effect.gen(function*() {
       const renderer = yield* TmlV0.tmlV0(tokenizer)
       const conversation = [image(80, 80), Message.assistant("A cat.")]
@@ -69,7 +69,7 @@ describe("TML v0", () => {
       assert.isTrue(weights.slice(-tokenizer.encode(answer).length).every((weight) => weight === 1))
     }))
 
-  it.effect("refuses unknown roles, and turns of other roles to generate", () =>
+  it.effect("refuses an unknown role, and to generate a turn of a role other than assistant", () =>
     Effect.gen(function*() {
       const renderer = yield* TmlV0.tmlV0(tokenizer)
       const messages = [Message.user("Hi")]

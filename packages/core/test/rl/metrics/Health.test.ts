@@ -35,7 +35,7 @@ describe("Health.signs", () => {
       }
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("refer to the ages of groups in runs that sample ahead", () =>
+  it.effect("refer to the metrics of groups in flight in runs that sample ahead", () =>
     Effect.gen(function*() {
       const options = yield* Task.options({ epochs: 2 })
       const ahead = { pace: Pace.async({ maxStepsOffPolicy: 1 }), update: { loss: Loss.ppo() } }

@@ -148,7 +148,7 @@ const same = (found: number, expected: number | undefined) =>
   assert.isTrue(TrainingVectors.isClose(found, expected ?? NaN, 2e-6), `${found}, expected ${expected}`)
 
 describe("metrics recorded from other projects' losses", () => {
-  it("match those of a run, except for the listed reasons", () => {
+  it("match those of a run, or are left out for a reason that VECTORS.md lists", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(reports, reasonOf),
       RecordedLines.accountOf("core/training/losses.jsonl.gz: metrics")

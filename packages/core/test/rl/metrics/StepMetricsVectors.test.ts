@@ -72,7 +72,7 @@ describe("StepMetrics.rollouts compared with tinker-cookbook", () => {
     return episodes.filter((reports) => reports.some((metrics) => (metrics?.[flag] ?? 0) > 0)).length / episodes.length
   }
 
-  it.each(Golden.metrics)("has the same numbers, with rates instead of averages over ones ($id)", (recorded) => {
+  it.each(Golden.metrics)("has the same numbers, except for rates, which count every episode ($id)", (recorded) => {
     const rolledOut = recorded.input.groups.flatMap((group) => "skipped" in group ? [] : [group])
     const failed = recorded.input.groups.filter((group) => "skipped" in group && group.skipped === "failed")
     const numbers = StepMetrics.rollouts([...rolledOut.map(toGroup), ...failed.map(() => Samples.skipped(2))])
@@ -89,7 +89,7 @@ describe("StepMetrics.rollouts compared with tinker-cookbook", () => {
     assert.deepStrictEqual(tagsOf(numbers), tagsOf({ ...expected, "env/all/total_turns": 0 }))
   })
 
-  it.each(Golden.metrics)("counts the same failures, with a sole failure as skipped ($id)", (recorded) => {
+  it.each(Golden.metrics)("counts the same failures by kind, and each failed group as skipped ($id)", (recorded) => {
     const rolledOut = recorded.input.groups.flatMap((group) => "skipped" in group ? [] : [group])
     const failed = recorded.input.groups.filter((group) => "skipped" in group && group.skipped === "failed")
     const numbers = StepMetrics.rollouts([...rolledOut.map(toGroup), ...failed.map(() => Samples.skipped(2))])

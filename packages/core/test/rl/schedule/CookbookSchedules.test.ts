@@ -89,9 +89,9 @@ const asUpstream: typeof Dispatch.rules = (settings) => ({
 
 /** Groups are started ahead until the dataset ends, whereas upstream cancels groups that its last step does not train on. */
 describe("the schedule recorded from tinker-cookbook", () => {
-  it("has all recorded worlds", () => assert.lengthOf(cases, 29))
+  it("has all 29 recorded worlds", () => assert.lengthOf(cases, 29))
 
-  it("matches event by event, except for the listed reasons", () => {
+  it("matches event by event, or is left out for a reason that VECTORS.md lists", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(events, reasonOf),
       RecordedLines.accountOf("core/training/async.jsonl.gz: events")

@@ -95,7 +95,7 @@ describe("a schedule", () => {
     )
   })
 
-  it("has no groups for an update whose batch is not loaded", () => {
+  it("counts the groups of an update only once its batch is loaded", () => {
     const { isSampling, step, whole } = Dispatch.make(synchronous)
     assert.strictEqual(whole(Dispatch.start), 0)
     const [state] = step(Dispatch.start, loaded(0))

@@ -128,7 +128,7 @@ describe("a request without a metered client", () => {
       assert.isAtLeast(lastSpent(records).prefilled, 8000)
     }).pipe(Effect.provide(answersHalf)))
 
-  it.effect("is priced like the model of a metered client at its path", () =>
+  it.effect("has the price that a metered client gives for the same path", () =>
     Effect.gen(function*() {
       const judge = {
         respond: () =>
