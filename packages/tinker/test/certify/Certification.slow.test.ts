@@ -43,7 +43,7 @@ describe("a certificate", () => {
       }))
   })
 
-  it("gives each check a requirement, a reason and a unique title", () => {
+  it("gives each check a reason and a unique title", () => {
     assert.strictEqual(new Set(checks.map(titleOf)).size, checks.length)
     for (const { why } of checks) assert.match(why, /\.$/)
   })

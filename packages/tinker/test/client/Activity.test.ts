@@ -7,7 +7,7 @@ import * as FakeService from "./FakeService.ts"
 import { tagged, watching } from "./Watching.ts"
 
 describe("a client event", () => {
-  it.effect("is reported as it happens: queue states, retries, pauses", () =>
+  it.effect("is reported as it happens: a queue state, a retry or a pause", () =>
     Effect.gen(function*() {
       const queued = { type: "try_again", request_id: "r", queue_state: "paused_capacity", queue_state_reason: "busy" }
       let asked = 0
@@ -52,7 +52,7 @@ describe("a client event", () => {
       )
     }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())))
 
-  it.effect("is the cause of the error in which it results", () =>
+  it.effect("that ends a request is the cause of the request's error", () =>
     Effect.gen(function*() {
       const failing = (body: object, status = 200) =>
         FakeService.make({

@@ -108,7 +108,7 @@ const all = (count: number) =>
       })
   )
 
-describe("samples of a service that lists finished ones", () => {
+describe("samples of a service that can list finished requests", () => {
   it.effect("are fetched once each when they finish, and then released", () =>
     Effect.gen(function*() {
       const { given, pathsOf, retrieved, service } = plannedService({
@@ -122,7 +122,7 @@ describe("samples of a service that lists finished ones", () => {
       assert.isAbove(retrieved.size, 0)
     }))
 
-  it.effect("do not wait for slower ones", () =>
+  it.effect("do not wait for slower samples", () =>
     Effect.gen(function*() {
       const { service } = plannedService({ fate: (index) => ({ ...soon, takes: index === 0 ? 600_000 : 500 }) })
       const exits = yield* withTinker(
@@ -204,7 +204,7 @@ describe("samples of a service that lists finished ones", () => {
     }))
 
   it.effect(
-    "all end correctly, whatever the service forgets and whichever callers leave",
+    "all end correctly if the service forgets some and callers stop waiting",
     () =>
       Effect.forEach(Array.from({ length: 30 }, (_, seed) => seed), (seed) =>
         Effect.gen(function*() {

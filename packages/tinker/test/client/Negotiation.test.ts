@@ -139,7 +139,7 @@ describe("the service's client configuration", () => {
       assert.include((yield* withTinker(service, sample, options)).message, "10m")
     }))
 
-  it.effect("sample_max_concurrent_requests: queued samples fail together with those that make no progress", () =>
+  it.effect("sample_max_concurrent_requests: samples that wait in line fail together with those that make no progress", () =>
     Effect.gen(function*() {
       const config = { sample_max_concurrent_requests: 1 }
       const three = Effect.flatMap(
@@ -212,7 +212,7 @@ describe("the service's client configuration", () => {
       ])
     }))
 
-  it.effect("servers without these routes are not asked again", () =>
+  it.effect("a server without the routes for configuration is asked only once", () =>
     Effect.gen(function*() {
       const absent = () => FakeService.json({ detail: "Not Found" }, 404)
       const service = FakeService.make({ routes: { "/client/config": absent } })

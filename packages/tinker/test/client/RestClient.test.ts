@@ -122,7 +122,7 @@ describe("the service is asked", () => {
       assert.strictEqual(absent.answer.reason._tag, "NotFound")
     }))
 
-  it.effect("nothing for which it has no route", () =>
+  it.effect("for an operation without a route, which fails as unsupported", () =>
     Effect.gen(function*() {
       const { answer } = yield* asking(
         { [`${resource}/publish`]: () => FakeService.json({ detail: "Not Found" }, 404) },

@@ -177,7 +177,7 @@ describe("the client", () => {
       assert.deepStrictEqual(sent, [0, 1])
     }))
 
-  it.effect("gives up at the deadline", () =>
+  it.effect("gives up a sample that is still unanswered at its deadline", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: (path) => path === "/asample" ? "silent" : undefined })
       const late = yield* Effect.flip(

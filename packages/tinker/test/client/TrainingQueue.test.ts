@@ -6,7 +6,7 @@ import { withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
 describe("a training client", () => {
-  it.effect("takes a single step if the answer is lost", () =>
+  it.effect("takes only one step if the answer to the step is lost", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: FakeService.first("/optim_step", "unanswered", 3) })
       const { metrics } = yield* withTinker(service, step)
@@ -14,7 +14,7 @@ describe("a training client", () => {
       assert.deepStrictEqual(service.steps, [1])
     }))
 
-  it.effect("stops using a model whose state is unknown", () =>
+  it.effect("stops using a model whose state is unknown after an unanswered step", () =>
     Effect.gen(function*() {
       const lost: FakeService.Faults = (path) => path === "/optim_step" ? "unanswered" : undefined
       const service = FakeService.make({ faults: lost })
@@ -112,7 +112,7 @@ describe("a training client", () => {
       assert.deepStrictEqual(service.steps, [3])
     }))
 
-  it.effect("finds the checkpoint that it has already saved", () =>
+  it.effect("finds the checkpoint that it saved if the answer to the save was lost", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: FakeService.first("/save_weights", "unanswered") })
       const { path } = yield* withTinker(service, Effect.flatMap(train, (client) => run(client.saveState("one"))))

@@ -58,7 +58,7 @@ describe("ApiKeys", () => {
       assert.strictEqual(yield* caller(keys, "127.0.0.1"), 401)
     }))
 
-  it("derives the tenants of bare keys from their digests", () => {
+  it("derives the names of tenants from the digests of keys without names", () => {
     const [one, other] = ApiKeys.parse("tml-one,,tml-other")
     assert.match(one?.tenant ?? "", /^key-[0-9a-f]{12}$/)
     assert.notStrictEqual(one?.tenant, other?.tenant)

@@ -66,7 +66,7 @@ describe("the samplers of a session", () => {
   })
 
   layer(Api.server())((it) => {
-    it.effect("remain for a model's newest snapshots and for those in use, because clients do not report when they are done", () =>
+    it.effect("remain for a model's newest snapshots and for those in use, because clients do not say when they no longer need one", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const snapshots = []

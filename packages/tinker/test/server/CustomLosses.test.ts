@@ -168,7 +168,7 @@ describe("a custom loss", () => {
         assert.include(text(failed, "error"), "os.system is not among the operations that this server computes")
       }))
 
-    it.effect("is refused with the input's name if its data lack an input", () =>
+    it.effect("is refused with the input's name if its data lack an input or have one of another rank", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const id = (yield* create(session_id, graphOf(PolicyLoss.dppo())))["loss_id"]

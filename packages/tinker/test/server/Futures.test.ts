@@ -62,7 +62,7 @@ describe("Futures", () => {
       assert.deepStrictEqual(yield* futures.poll(id), Option.some(Exit.succeed(answer(2))))
     }).pipe(local))
 
-  it.effect("the same key runs once; other content under that key is a conflict", () =>
+  it.effect("the same key runs once; other content with that key is a conflict", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       let runs = 0

@@ -27,12 +27,12 @@ describe("a server with keys, for a request", () => {
     })
 
     it.effect.each<readonly [string, ReadonlyArray<string>, ReadonlyArray<string | number>]>([
-      ["with one key shows its tenant's", [host, "X-API-Key: tml-alice"], ["alice"]],
+      ["with one key shows the sessions of its tenant", [host, "X-API-Key: tml-alice"], ["alice"]],
       ["with two keys of two tenants shows nothing", [host, ...twoKeys], [401]],
-      ["with two keys the other way round shows nothing", [host, ...twoKeys.toReversed()], [401]],
+      ["with the same two keys in the other order shows nothing", [host, ...twoKeys.toReversed()], [401]],
       ["with one key twice shows nothing", [host, "X-API-Key: tml-bob", "x-api-key: tml-bob"], [401]],
       ["with two keys in one line shows nothing", [host, "X-API-Key: tml-alice, tml-bob"], [401]],
-      ["with a key and another's bearer token shows the key's", [
+      ["with one tenant's key and another tenant's bearer token shows the sessions of the key's tenant", [
         host,
         "Authorization: Bearer tml-bob",
         "X-API-Key: tml-alice"
@@ -45,7 +45,7 @@ describe("a server with keys, for a request", () => {
       ["with an empty key and a bearer token shows nothing", [host, "X-API-Key:", "Authorization: Bearer tml-bob"], [
         401
       ]],
-      ["with two bearer tokens shows those of the first", [
+      ["with two bearer tokens shows the sessions of the first", [
         host,
         "Authorization: Bearer tml-bob",
         "Authorization: Bearer tml-alice"
@@ -55,16 +55,27 @@ describe("a server with keys, for a request", () => {
         "Authorization: Basic YQ==, Bearer tml-bob"
       ], [401]],
       ["with a key in a header of a similar name shows nothing", [host, "X_API_Key: tml-alice"], [401]],
-      ["with a key in a line that goes on in the next is not HTTP", [host, "X-API-Key: tml-", " alice"], [400]],
-      ["with a blank before the colon is not HTTP", [host, "X-API-Key : tml-alice"], [400]],
-      ["with two lengths is not HTTP", [host, "X-API-Key: tml-alice", "Content-Length: 0", "Content-Length: 5"], [400]],
-      ["with a length and in chunks is not HTTP", [
+      ["with a key that continues on the next line answers 400, since that is not HTTP", [
+        host,
+        "X-API-Key: tml-",
+        " alice"
+      ], [
+        400
+      ]],
+      ["with a blank before the colon answers 400, since that is not HTTP", [host, "X-API-Key : tml-alice"], [400]],
+      ["with two lengths answers 400, since that is not HTTP", [
+        host,
+        "X-API-Key: tml-alice",
+        "Content-Length: 0",
+        "Content-Length: 5"
+      ], [400]],
+      ["with a length and a chunked body answers 400, since that is not HTTP", [
         host,
         "X-API-Key: tml-alice",
         "Content-Length: 5",
         "Transfer-Encoding: chunked"
       ], [400]],
-      ["without a host is not HTTP", ["X-API-Key: tml-alice"], [400]]
+      ["without a host answers 400, since that is not HTTP", ["X-API-Key: tml-alice"], [400]]
     ])("%s", ([, lines, expected]) =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* shown(lines), expected)
@@ -80,9 +91,9 @@ describe("a server with keys, for a request", () => {
 describe("a server without keys, for a request", () => {
   layer(Api.server())((it) => {
     it.effect.each<readonly [string, ReadonlyArray<string>, number]>([
-      ["with its own name answers", [host], 200],
-      ["with another's name refuses", ["Host: evil.example"], 403],
-      ["with another's name and then its own refuses", ["Host: evil.example", host], 403],
+      ["with its own host name answers", [host], 200],
+      ["with another host name refuses", ["Host: evil.example"], 403],
+      ["with another host name and then its own refuses", ["Host: evil.example", host], 403],
       [
         "of a page refuses, whatever forwarded it",
         [host, "Origin: http://localhost", "X-Forwarded-For: 127.0.0.1"],

@@ -126,7 +126,7 @@ describe("the server with official clients", () => {
         assert.include(detail(unknown), "no training run \"nobody\"")
       }))
 
-    it.effect("returns an empty list for an ended run that lost its checkpoints, and still describes the run", () =>
+    it.effect("returns an empty list for an ended run that lost its checkpoints, and answers 404 with the reason for the run itself", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         yield* Api.saved(model_id, 1, "only")

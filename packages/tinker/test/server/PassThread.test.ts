@@ -121,7 +121,7 @@ describe("the pass thread", () => {
         for (const output of outputs) assert.deepStrictEqual(output, expected)
       }))
 
-    it.effect("gives the turn of an unreadable large pass to the next request", () =>
+    it.effect("does not hold up the next request after an unreadable large pass", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const refused = yield* Api.post("/forward_backward", body(model_id, { loss_fn: 7 }))

@@ -45,7 +45,7 @@ describe("RequestOrder", () => {
       assert.deepStrictEqual(ran, [undefined])
     }))
 
-  it.effect("a missing number is waited for as long as clients would retry, and no longer", () =>
+  it.effect("later requests wait for a missing number as long as clients would retry, and no longer", () =>
     Effect.gen(function*() {
       const { fibers, ran } = yield* order([3, 2, 5])
       yield* TestClock.adjust("4 minutes")

@@ -31,7 +31,7 @@ describe("one poll for all requests of a sampling session", () => {
         assert.deepStrictEqual(none.body, { completions: [], cursor: all.body["cursor"] })
       }))
 
-    it.effect("distinguishes clients of one session by their blocks of numbers", () =>
+    it.effect("lists only the requests of one client if several share the sampling session", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const own = yield* Api.sample(sampler, 3)
@@ -54,7 +54,7 @@ describe("one poll for all requests of a sampling session", () => {
         assert.strictEqual((yield* join("nothing")).status, 404)
       }))
 
-    it.effect("releases results that its client has received", () =>
+    it.effect("releases results that the client says it has received", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const sent = yield* Api.sample(sampler, 0)
@@ -63,7 +63,7 @@ describe("one poll for all requests of a sampling session", () => {
         assert.strictEqual((yield* Api.poll(sent)).status, 410)
       }))
 
-    it.effect("is how this project's client waits for samples", () =>
+    it.effect("is used by this project's client to wait for samples", () =>
       Effect.gen(function*() {
         const paths: Array<string> = []
         const client = Layer.provide(

@@ -14,7 +14,7 @@ const run = (name: string) => ({
 })
 
 describe("training runs", () => {
-  it.effect("are remembered while in use and once they have a checkpoint; of the others, the latest thousand are", () =>
+  it.effect("are remembered while in use or with a checkpoint; of the others, only the latest thousand are remembered", () =>
     Effect.gen(function*() {
       const folder = yield* temporary
       const runs = yield* Runs.make(folder)

@@ -5,28 +5,28 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import * as Api from "./Api.ts"
 
-describe("a field that a server does not read", () => {
-  it.effect("is logged once", () =>
+describe("strictness", () => {
+  it.effect("logs a field that the server does not read once", () =>
     Effect.gen(function*() {
       const { unread } = Strictness.make(false)
       const lines = yield* Api.logged(Effect.andThen(unread("colour"), unread("colour")))
       assert.deepStrictEqual(lines, ["a request has a field that this server ignores: colour"])
     }))
 
-  it.effect("is logged by the beginning of its name if the name is long", () =>
+  it.effect("logs only the beginning of a long field name", () =>
     Effect.gen(function*() {
       const [line = ""] = yield* Api.logged(Strictness.make(false).unread("x".repeat(1_000_000)))
       assert.lengthOf(line, 300)
     }))
 
-  it.effect("is refused by a strict server, citing the source of the rule", () =>
+  it.effect("refuses an unread field on a strict server, citing the source of the rule", () =>
     Effect.gen(function*() {
       const refusal = yield* Effect.flip(Strictness.make(true).unread("colour"))
       assert.strictEqual(refusal.status, 422)
       assert.match(refusal.detail, /^colour \(strict: tinker 0\.38\.0, .*StrictBase/)
     }))
 
-  it.effect("is refused by every rule with a public source, and logged as a warning by the others", () =>
+  it.effect("refuses a breach of a rule with a public source, and accepts a breach of any other rule", () =>
     Effect.gen(function*() {
       const rules = [
         StrictRules.loadedLate(2),
@@ -45,7 +45,7 @@ describe("a field that a server does not read", () => {
       }
     }))
 
-  it.effect("whose refusal by the hosted service is only likely is a warning on a strict server, and ignored on others", () =>
+  it.effect("warns on a strict server of what the hosted service may refuse, and is silent on other servers", () =>
     Effect.gen(function*() {
       const rule = { detail: "a long name", source: undefined }
       assert.deepStrictEqual(yield* Api.logged(Strictness.make(true).check(false, rule)), [

@@ -11,7 +11,7 @@ const Plain = Schema.Struct({
 })
 
 describe("number arrays in a body", () => {
-  it.effect("decode as schemas for their elements would", () =>
+  it.effect("decode to the values that a schema of single elements gives", () =>
     Effect.gen(function*() {
       const text = `{"tokens":[0,-1,4294967296],"data":[0.5,1e300,12345678901234567890,-1]}`
       assert.deepStrictEqual(yield* Json.decodeText(Body)(text), yield* Json.decodeText(Plain)(text))

@@ -138,7 +138,7 @@ describe("the data in a training pass", () => {
       assert.include((yield* Effect.flip(PassData.toPass(request))).message, "expected at most 0 cells")
     }))
 
-  it.effect("have sparse tensors whose indices are read once, in order", () =>
+  it.effect("are refused if the indices of a sparse tensor are out of range or out of order", () =>
     Effect.gen(function*() {
       const again = ids([7, 8], { shape: [2, 3], sparse_crow_indices: [0, 2, 2], sparse_col_indices: [0, 3] })
       assert.include(yield* refusal({ target_tokens: again, weights }), "column index 3, expected 0 to 2")
@@ -181,7 +181,7 @@ describe("the data in a training pass", () => {
       assert.include(yield* of({ location: "s3://x" }), "type is image_asset_pointer")
     }))
 
-  it.effect("may name the sequences from which they were sampled, with spans that tile them", () =>
+  it.effect("may name the sequences from which they were sampled, with spans that cover every position", () =>
     Effect.gen(function*() {
       yield* ofSpans([span(1n), span(1n, "s:1")], [span(2n)])
       const failure = (...spans: Parameters<typeof ofSpans>) =>
@@ -191,7 +191,7 @@ describe("the data in a training pass", () => {
       assert.include(yield* failure([span(2n, "")], [span(2n)]), "model_input_spans[0].sequence_id is empty")
     }))
 
-  it.effect("name those sequences only in protobuf", () =>
+  it.effect("name the sequences from which they were sampled only in protobuf", () =>
     Effect.gen(function*() {
       const inputs = { target_tokens: ids([5, 6]), weights }
       assert.include(yield* refusal(inputs, "cross_entropy", twoTokens, { model_input_spans: [] }), "model_input_spans")

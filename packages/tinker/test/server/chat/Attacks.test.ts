@@ -73,7 +73,7 @@ const server = Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end
 
 describe("a request of a chat client", () => {
   for (const { numbers, path, saying } of endpoints.filter(({ numbers }) => numbers.length > 0)) {
-    it.live(`to ${path}: numbers that make no sense are answered, or refused by the name of the field`, () =>
+    it.live(`to ${path}: extreme numbers and other nonsense for a number are answered, or refused by the name of the field`, () =>
       Effect.gen(function*() {
         for (const field of numbers) {
           for (const value of values) {
@@ -86,7 +86,7 @@ describe("a request of a chat client", () => {
   }
 
   for (const { path, saying, talking } of endpoints) {
-    it.live(`to ${path}: an unknown field is refused by name, whatever its number, and no value is too deep`, () =>
+    it.live(`to ${path}: an unknown field is refused by name, and a value that is nested too deeply by its depth`, () =>
       Effect.gen(function*() {
         const large = yield* ask(path, withField(saying("Hi"), "odd", `{"a":[${"9".repeat(30)}]}`))
         assert.strictEqual(large.status, 422)
@@ -110,7 +110,7 @@ describe("a request of a chat client", () => {
       }).pipe(server))
   }
 
-  it.live("may have twelve thousand consecutive tool calls, which take linear time", () =>
+  it.live("with twelve thousand consecutive tool calls is refused by its length", () =>
     Effect.gen(function*() {
       const call = { type: "function_call", call_id: "a", name: "add", arguments: "{}" }
       const input = Array.from({ length: 12_000 }, () => call)

@@ -45,7 +45,7 @@ describe("a server stores for each tenant", () => {
       assert.deepStrictEqual(second.body["content"], [{ type: "text", text: "one and two" }])
     }).pipe(server))
 
-  it.effect("and shows them to no other tenant", () =>
+  it.effect("responses and threads, and shows them to no other tenant", () =>
     Effect.gen(function*() {
       const response = yield* respond("tml-ann")({ input: "a secret" })
       const id = response.body["id"]

@@ -80,7 +80,7 @@ describe("a server with the engine", () => {
         assert.include(JSON.stringify(body), "which no grammar can enforce")
       }))
 
-    it.effect("has grammars for chat clients, and not for clients of the Tinker API, which has no field for them", () =>
+    it.effect("offers grammars to chat clients, but not to clients of the Tinker API, which has no field for them", () =>
       Effect.gen(function*() {
         const { capabilities } = yield* ChatModel.resolve(model)
         assert.include(capabilities.sampling ?? [], "grammar")

@@ -106,7 +106,7 @@ describe("the server", () => {
         assert.deepStrictEqual((yield* Api.result(yield* Api.step(model_id, 1)))["metrics"], { update_norm: 0.5 })
       }))
 
-    it.effect("6. distinguishes ids beyond the range of a double", () =>
+    it.effect("6. distinguishes ids that a double cannot distinguish", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const sample = (seq_id: string) => Api.postText("/asample", Api.sampleText(sampler, seq_id))

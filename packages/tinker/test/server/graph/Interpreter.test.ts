@@ -126,7 +126,7 @@ const sumOfLogprobs = (inputs: ReadonlyArray<LossGraph.Input>): LossGraph.LossGr
 })
 
 describe("graphs that the official SDK traced", () => {
-  it("are executed, or excluded for these reasons", () => {
+  it("are executed, or left out for a reason that VECTORS.md lists", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(lines, reasonOf),
       RecordedLines.accountOf("core/training/graphs.jsonl.gz")

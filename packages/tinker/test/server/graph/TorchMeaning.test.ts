@@ -189,7 +189,7 @@ describe("the gradient at a bound", () => {
     ["clamp_min(tensor)", method("y", "clamp_min", [logprobs, bound]), [0, 0.5, 1]],
     ["clamp_max(tensor)", call("y", "torch.clamp_max", [logprobs, bound]), [1, 0.5, 0]]
   ]
-  it.each(cases)("is 0 at a number, and shared with a tensor: %s", (_, y, gradient) => {
+  it.each(cases)("is 0 at a constant bound, and divided between value and bound at a tensor: %s", (_, y, gradient) => {
     const graph = sumOf(y)
     assert.deepStrictEqual(Result.getOrThrow(evaluate(graph, x, zeros)).gradient, gradient)
     const data = [x, x].map((logprobs) => ({
@@ -201,7 +201,7 @@ describe("the gradient at a bound", () => {
     for (const evaluation of together) assert.deepStrictEqual([...evaluation.gradient], gradient)
   })
 
-  it("is shared with a bound that also depends on the log-probabilities", () => {
+  it("is divided between value and bound if the bound also depends on the log-probabilities", () => {
     const graph = sumOf(
       call("limit", "operator.mul", [logprobs, 2]),
       method("y", "clamp", [logprobs], { min: ref("limit") })
@@ -209,7 +209,7 @@ describe("the gradient at a bound", () => {
     assert.deepStrictEqual(Result.getOrThrow(evaluate(graph, x)).gradient, [1, 1.5, 2])
   })
 
-  it("is 0 on the sampler's own log-probabilities: (logprobs - old).clamp(min=0)", () => {
+  it("is 0 if the log-probabilities equal the sampler's: (logprobs - old).clamp(min=0)", () => {
     const { clamp, maximum, sub, sum } = LossTerm
     const bounded = [
       LossExpression.make(
