@@ -195,7 +195,7 @@ const own = Effect.gen(function*() {
 })
 
 describe("this repository's server", () => {
-  it.effect("is a teacher", () =>
+  it.effect("serves the log-probabilities of a teacher", () =>
     Effect.gen(function*() {
       const handle = yield* own
       const { layer } = answering(({ body, path }) =>

@@ -18,7 +18,7 @@ const meanings = (sent: ReadonlyArray<Sent>) => {
   })
 }
 
-describe("A Ctrl-C", () => {
+describe("a Ctrl-C", () => {
   it("lets the program finish, and the next one ends it at once", () =>
     assert.deepStrictEqual(meanings([{ at: 0 }, { at: 500 }]), ["finish", "end at once"]))
 
@@ -33,21 +33,21 @@ describe("A Ctrl-C", () => {
   it("ends only the part that waits for it, and the next one ends the program", () =>
     assert.deepStrictEqual(meanings([{ at: 0, isAwaited: true }, { at: 500 }]), ["awaited", "finish"]))
 
-  it("is ignored if npm repeats it after a part has taken it, even if the next one is awaited already", () =>
+  it("is ignored if npm repeats it after a part of the program took it, even if another part already waits for one", () =>
     assert.deepStrictEqual(
       meanings([{ at: 0, isAwaited: true }, { at: 1 }, { at: 2, isAwaited: true }, { at: 500, isAwaited: true }]),
       ["awaited", undefined, undefined, "awaited"]
     ))
 
-  it("ends a program at once that is finishing because of another signal", () =>
+  it("ends a program at once if it is finishing because of another signal", () =>
     assert.deepStrictEqual(meanings([{ at: 0, signal: "SIGTERM" }, { at: 1000, isAwaited: true }]), [
       "finish",
       "end at once"
     ]))
 })
 
-describe("Another signal", () => {
-  it("lets the program finish even if a Ctrl-C is awaited, or came just before", () =>
+describe("another signal", () => {
+  it("lets the program finish even if a Ctrl-C is awaited or came just before", () =>
     assert.deepStrictEqual(
       meanings([{ at: 0, isAwaited: true }, { at: 1, signal: "SIGTERM", isAwaited: true }]),
       ["awaited", "finish"]

@@ -20,7 +20,7 @@ describe("Preset", () => {
 
     for (const name of ["effect-rl/tiny-64", "effect-rl/tiny-128"]) {
       it.effect(
-        `${name} sometimes adds held-out numbers correctly, and mostly if it works step by step`,
+        `${name} sometimes adds held-out numbers correctly, and mostly does if it works step by step`,
         () =>
           Effect.gen(function*() {
             const url = yield* Effect.fromNullishOr(Preset.folders.get(name))

@@ -52,7 +52,7 @@ describe("the algorithm setting", () => {
       })
   )
 
-  it("gives way to settings that are also given", () => {
+  it("gives way to settings that are given beside it", () => {
     assert.deepStrictEqual(applied({ algorithm: "dapo", clipHigh: 1.4 }), {
       ...size,
       algorithm: "dapo",
@@ -75,7 +75,7 @@ describe("the algorithm setting", () => {
     })
   })
 
-  it("leaves other settings and unknown names to the settings schema", () => {
+  it("changes nothing if no algorithm or an unknown one is given", () => {
     assert.deepStrictEqual(applied({ loss: "ppo" }), { ...size, loss: "ppo" })
     assert.deepStrictEqual(applied({ algorithm: "gpro" }), { ...size, algorithm: "gpro" })
   })

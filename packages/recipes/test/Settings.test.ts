@@ -10,7 +10,7 @@ const described = ({ name, settings: { fields } }: { readonly name: string; read
     return `${name}.${key}: ${value}${setting?.identity === true ? ", identity" : ""}`
   })
 
-it("recipes keep the defaults of their settings, and which settings identify a run", async () => {
+it("recipes keep the defaults of their settings and the set of settings that identify a run", async () => {
   const lines = [...Recipes.all, ...Recipes.pipelines].flatMap(described)
   await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("./settings.txt")
 })

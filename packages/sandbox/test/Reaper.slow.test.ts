@@ -56,7 +56,7 @@ describe("a host that is killed by SIGKILL", { concurrent: false }, () => {
     )
   }
 
-  it.live("is distinguished from a live host", () =>
+  it.live("is told apart from a live host, which the reaper leaves alone", () =>
     Effect.gen(function*() {
       yield* OwnFolder.make
       yield* Sandbox.Sandbox.use(({ open }) =>

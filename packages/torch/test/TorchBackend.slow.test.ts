@@ -35,14 +35,17 @@ describe("a backend that cannot start", () => {
       assert.include(error.message, "a Python without torch is not supported: pip install torch transformers peft")
     }))
 
-  it.live.skipIf(!TestTorch.hasTorch)(`says which model there is not${TestTorch.where}`, () =>
-    Effect.gen(function*() {
-      const fs = yield* FileSystem.FileSystem
-      const model = yield* fs.makeTempDirectoryScoped()
-      const { reason } = yield* whyNot({ model })
-      assert.strictEqual(reason._tag, "NotFound")
-      assert.include(reason.message, model)
-    }).pipe(Effect.provide(NodeServices.layer)))
+  it.live.skipIf(!TestTorch.hasTorch)(
+    `says which model cannot be found${TestTorch.where}`,
+    () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const model = yield* fs.makeTempDirectoryScoped()
+        const { reason } = yield* whyNot({ model })
+        assert.strictEqual(reason._tag, "NotFound")
+        assert.include(reason.message, model)
+      }).pipe(Effect.provide(NodeServices.layer))
+  )
 })
 
 const tokens = Int32Array.of(40, 61, 75, 301, 99, 47, 120, 8)
@@ -68,7 +71,7 @@ const train = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient)
 })
 
 describe.skipIf(!TestTorch.hasTorch)(`the backend on torch${TestTorch.where}`, () => {
-  it.live("matches the engine's results", () =>
+  it.live("computes the engine's log-probabilities within 0.001", () =>
     Effect.gen(function*() {
       const model = "effect-rl/tiny-64"
       const ours = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model })).pipe(

@@ -154,7 +154,7 @@ describe("random bodies", () => {
   for (const isLenient of [false, true]) {
     for (const [path, least] of Object.entries(whole)) {
       it.effect(
-        `of ${path} are answered in its form, ${isLenient ? "leniently" : "strictly"}`,
+        `of ${path} get an answer in the endpoint's form, for a ${isLenient ? "lenient" : "strict"} caller`,
         () =>
           Effect.gen(function*() {
             const { send } = yield* Service.make({

@@ -23,7 +23,7 @@ describe("a client's stop text", () => {
     assert.deepStrictEqual(find("one x", "two"), { passed: "one x", held: "", stop: undefined })
   })
 
-  it("is found after characters of two UTF-16 code units", () => {
+  it("may begin after characters of two UTF-16 code units, and is then held back", () => {
     assert.deepStrictEqual(find("😀😀 t", "two"), { passed: "", held: "😀😀 t", stop: undefined })
   })
 })

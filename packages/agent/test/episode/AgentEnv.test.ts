@@ -438,7 +438,7 @@ describe("weights with other names", () => {
       ])
     }))
 
-  it.live("are metered and queued according to the episode's run", () =>
+  it.live("are metered by the episode's run, and queued in its lane", () =>
     Effect.gen(function*() {
       const model = yield* Talk.modelOf("qwen3_instruct")
       const { metering, used } = Metering.counter()

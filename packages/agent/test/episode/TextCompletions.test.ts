@@ -64,7 +64,7 @@ describe("an agent that continues texts", () => {
       assert.deepStrictEqual(log[0]?.request.stop, [eosTokenId])
     }))
 
-  it.live("continues with the text alone after a sample with a stop, about which its client is not told", () =>
+  it.live("continues with the text alone after a sample that ended with a stop token, which the client does not see", () =>
     Effect.gen(function*() {
       const { branches, transitions } = yield* played(["yes", "more"], async (complete) => {
         const first = text(await complete("Q: "))

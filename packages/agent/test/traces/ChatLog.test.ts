@@ -316,7 +316,7 @@ describe("Traces.load", () => {
       assert.include(message, "row 1: has the fields rows, expected one of: requests and answers")
     }))
 
-  it.effect("says once that a row was left out", () =>
+  it.effect("logs each row that is left out once", () =>
     Effect.gen(function*() {
       const logged: Array<string> = []
       const said = Logger.make(({ message }) => logged.push(String(message)))

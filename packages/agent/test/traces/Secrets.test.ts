@@ -66,7 +66,7 @@ describe("Secrets", () => {
     assert.strictEqual(Secrets.text(new Map())(text), text)
   })
 
-  it("reads long texts that repeat the beginning of a secret", () => {
+  it("leaves long texts unchanged that only repeat the beginning of a secret", () => {
     const repeated = ["key=", "eyJaaaaaaaa-", "sk-", "tml-", "xoxb-", "a://a:", "-----BEGIN PRIVATE KEY-----"]
     for (const text of repeated) {
       const long = text.repeat(65536 / text.length)
@@ -130,7 +130,7 @@ describe("Secrets", () => {
       }
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it("finds secrets of calls by the names of their fields, and in the names", () => {
+  it("finds secrets in calls by the names of their fields, and secrets in the names themselves", () => {
     const redacted = (input: object) => {
       const toolCalls = [{ id: "a", function: { name: "run", arguments: JSON.stringify(input) } }]
       const [message] = Secrets.messages(new Map())([{ role: "assistant", content: "", toolCalls }])

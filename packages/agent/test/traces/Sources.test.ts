@@ -40,7 +40,7 @@ describe("spans of the AI SDK", () => {
       }))
   }
 
-  it.effect("say the same in both forms", () =>
+  it.effect("become one conversation if a log has them in both forms", () =>
     Effect.gen(function*() {
       const { conversations } = yield* load(fixture("ai-sdk.jsonl"), fixture("ai-sdk-legacy.jsonl"))
       assert.lengthOf(conversations, 1)
@@ -74,7 +74,7 @@ describe("sessions of Claude Code", () => {
     { role: "assistant", content: "288 m and 54 m." }
   ]
 
-  it.effect("become a conversation for each way that the session took, with parallel calls and their results", () =>
+  it.effect("become a conversation for each branch of the session, with parallel calls and their results", () =>
     Effect.gen(function*() {
       const loaded = yield* load(fixture("claude-code.jsonl"))
       assert.deepStrictEqual(messagesOf(loaded), [

@@ -41,7 +41,7 @@ const text = ({ errors, out }: CommandLine.Ran) => [...out, ...errors].join("\n"
 
 describe("an agent program", () => {
   it.live(
-    "is trained, evaluated on held-out tasks before and after, and evaluated again from its checkpoint",
+    "is trained, evaluated on held-out tasks before and after training, and evaluated again from its checkpoint",
     () =>
       Effect.gen(function*() {
         const { run, tasks } = yield* folder
@@ -59,7 +59,7 @@ describe("an agent program", () => {
   )
 
   it.live(
-    "is played by a person, who gives the model's answers, and is planned with its requests",
+    "is played by a person, who gives the model's answers, and is planned with its number of problems and responses",
     () =>
       Effect.gen(function*() {
         const { run, tasks } = yield* folder

@@ -33,7 +33,7 @@ describe("effect-rl checkpoints", () => {
     return folder
   })
 
-  it.effect("lists the checkpoints of a run, deletes one, and keeps the newest", () =>
+  it.effect("lists the checkpoints of a run, deletes one, and refuses to delete the newest", () =>
     Effect.gen(function*() {
       const folder = yield* saved
       const list = Effect.map(run("checkpoints", "list", folder, "--json"), ({ out }) => json(out))
@@ -48,7 +48,7 @@ describe("effect-rl checkpoints", () => {
       assert.include(errors.at(-1), "expected a checkpoint other than the newest, from which the run would resume")
     }))
 
-  it.effect("lists a service's checkpoints without a state, and does not delete them as files of the run", () =>
+  it.effect("lists a service's checkpoints without a state, and refuses to delete them as files of the run", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* Effect.provide(
@@ -87,7 +87,7 @@ describe("effect-rl checkpoints", () => {
       assert.include(nameless.errors.at(-1), "--model is absent, expected the model that the adapter was trained on")
     }))
 
-  it.effect("names the checkpoint with the best evaluation @best", () =>
+  it.effect("gives the checkpoint with the best evaluation the name @best", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const evaluating = short.with(short.indexOf("--eval-every") + 1, "1")
@@ -160,7 +160,7 @@ describe("effect-rl checkpoints", () => {
     ]
   ]
 
-  it.effect.each(places)("require a local checkpoint for %s", ([verb, args, message]) =>
+  it.effect.each(places)("requires a local checkpoint for %s", ([verb, args, message]) =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run(verb, ...args)
       assert.isTrue(Exit.isFailure(exit))
@@ -179,7 +179,7 @@ describe("effect-rl checkpoints", () => {
     }))
 
   it.effect(
-    "copies checkpoints that settings name by their run into the new run",
+    "copies checkpoints that settings refer to by run and iteration into the new run",
     () =>
       Effect.gen(function*() {
         const folder = yield* saved

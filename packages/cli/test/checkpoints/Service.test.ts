@@ -71,7 +71,7 @@ describe("effect-rl checkpoints on a service", () => {
         assert.match((yield* listed(runOf(path))).join(), / no /)
       }))
 
-    it.effect("keeps a checkpoint for a time, and then forever again", () =>
+    it.effect("gives a checkpoint a lifetime, and removes the lifetime again", () =>
       Effect.gen(function*() {
         const [path = ""] = yield* saved("brief")
         assert.deepStrictEqual(yield* succeeded("ttl", path, "7 days"), [`kept for 7d: ${path}`])

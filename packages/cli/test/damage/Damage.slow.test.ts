@@ -115,7 +115,7 @@ it.live.each(subjects)(
 )
 
 it.live.each(subjects)(
-  "damage on %s that no checksum reveals changes the outcome",
+  "damage on %s that the checksums do not reveal changes the outcome",
   ([, , subject]) =>
     withRuns(subject, (bench) =>
       Effect.gen(function*() {

@@ -94,10 +94,10 @@ const survives = Effect.fnUntraced(function*(at: number, lasts: boolean, expecte
   return true
 }, Effect.scoped)
 
-describe("a full disk", () => {
+describe("a run resumes like an undisturbed run, with every checkpoint that it reported, after a disk that was full", () => {
   const faults = [
-    { name: "from any write of a run on", lasts: true, every: 2 },
-    { name: "at one write of a run", lasts: false, every: 3 }
+    { name: "from any write on", lasts: true, every: 2 },
+    { name: "at any single write", lasts: false, every: 3 }
   ]
   for (const { every, lasts, name } of faults) {
     it.effect(name, () =>

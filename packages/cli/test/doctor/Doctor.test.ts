@@ -5,7 +5,7 @@ import * as CommandLine from "../CommandLine.ts"
 const { run } = CommandLine
 
 describe("effect-rl doctor", () => {
-  it.effect("passes the engine and its model", () =>
+  it.effect("reports each check of the engine and its model as working", () =>
     Effect.gen(function*() {
       const { exit, out } = yield* run("doctor", "--model", "effect-rl/tiny-64")
       assert.isTrue(Exit.isSuccess(exit))
@@ -24,7 +24,7 @@ describe("effect-rl doctor", () => {
       assert.match(out.at(-1) ?? "", /^ready: .*effect-rl (-- )?train/)
     }))
 
-  it.effect("passes the mock backend", () =>
+  it.effect("reports each check of the mock backend as working", () =>
     Effect.gen(function*() {
       const { exit, out } = yield* run("doctor", "--backend", "mock", "--model", "Qwen/Qwen3-8B")
       assert.isTrue(Exit.isSuccess(exit), out.join("\n"))

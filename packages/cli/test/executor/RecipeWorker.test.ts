@@ -57,7 +57,7 @@ describe("a worker", () => {
       assert.strictEqual(result.key, "a group")
     }).pipe(Effect.provide(worker)))
 
-  it.effect("counts each group's tokens with that group's metering", () =>
+  it.effect("counts the tokens of each group with the metering of its caller", () =>
     Effect.gen(function*() {
       const tokensOf = Effect.gen(function*() {
         const { metering, used } = Metering.counter()
@@ -117,7 +117,7 @@ describe("a worker", () => {
     ]
   ]
 
-  it.effect.each(refusals)("names %s", ([, job, error, detail]) =>
+  it.effect.each(refusals)("refuses %s with the reason", ([, job, error, detail]) =>
     Effect.gen(function*() {
       const reason = yield* refusal(job)
       if (reason._tag !== "TaskFailed") return assert.fail(reason._tag)

@@ -101,7 +101,7 @@ describe("effect-rl export", () => {
       assert.isFalse(existsSync(file))
     }))
 
-  it.effect("names the file that could not be written, and the reason", () =>
+  it.effect("names the file that could not be written, without internal names", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* run(...short, "--iterations", "1", "--log-path", folder)

@@ -53,7 +53,7 @@ const historyOf = (entries: ReadonlyArray<RunRecord.Entry>) =>
   }).pipe(Effect.provide(RunStore.RunStore.layerMemory))
 
 describe("RunHistory", () => {
-  it.effect("excludes abandoned records, and has the latest of repeated measurements", () =>
+  it.effect("excludes abandoned records, and keeps the latest of repeated measurements", () =>
     Effect.gen(function*() {
       const { measurements, rewards } = yield* historyOf([
         evaluated(0, 0.3),

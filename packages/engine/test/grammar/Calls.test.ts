@@ -105,7 +105,7 @@ describe("a call grammar", () => {
       assert.deepStrictEqual(yield* refused(one, [...right, two]), [two])
     }))
 
-  it.effect("allows text before or instead of calls otherwise, but no invalid call", () =>
+  it.effect("allows text before or instead of calls, but no invalid call, if calls are not forced", () =>
     Effect.gen(function*() {
       const rules = yield* rulesOf(hermes, { isForced: false })
       const said = ["", "So: 1 < 2 <tool_call", "<<tool", ...right, ...right.map((text) => `So\n<${text}`)]
@@ -114,7 +114,7 @@ describe("a call grammar", () => {
       assert.deepStrictEqual(yield* refused(rules, others), others)
     }))
 
-  it.effect("allows mark tokens in their places, unlike any other grammar", () =>
+  it.effect("allows the mark tokens of calls in their places, which a grammar of values does not", () =>
     Effect.gen(function*() {
       const [open, close] = [257, 258]
       const body = bytes(`\n{"name": "say", "arguments": {"text": "x"}}\n`)

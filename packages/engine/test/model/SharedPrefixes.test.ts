@@ -133,7 +133,7 @@ describe("a pass over sequences that share prefixes", () => {
     ["a prefix counts for its first sequence alone", withSlopes((_, isFirst) => isFirst ? 1 : 0)]
   ]
   for (const [name, mutant] of mutants) {
-    it(`would have a different gradient if ${name}`, () => {
+    it(`would have a wrong gradient if ${name}`, () => {
       assert.isTrue([1, 2, 3, 4, 5].every((seed) => distances(mutant, model, adapter, seed).gradient > 1e-3))
     })
   }

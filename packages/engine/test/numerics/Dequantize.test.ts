@@ -88,7 +88,7 @@ describe("a matrix stored in its file's rows", () => {
         return { allocate, get, kernels, put, random, rows, scratch, values: get(wide, n * k) }
       }
 
-      it(`multiplies with ${n} rows of ${type}, each product row as if computed alone`, () => {
+      it(`multiplies with ${n} rows of ${type}, and computes each row of the product as if alone`, () => {
         const { allocate, get, kernels, put, random, rows, scratch, values } = matrix()
         const a = random(m * k)
         const [c, one, place] = [allocate(m * n), allocate(n), put(new Uint8Array(a.buffer))]
@@ -101,7 +101,7 @@ describe("a matrix stored in its file's rows", () => {
         }
       })
 
-      it(`multiplies with the transpose of ${n} rows of ${type}, adding`, () => {
+      it(`adds the product with the transpose of ${n} rows of ${type} to the target`, () => {
         const { allocate, get, kernels, put, random, rows, scratch, values } = matrix()
         const a = random(m * n)
         const [c, place] = [allocate(m * k), put(new Uint8Array(a.buffer))]

@@ -58,7 +58,7 @@ describe("matrix products", () => {
       assertClose(get(c, m * n), product(a, b, m, k, n).map((value) => 3 * value), 3e-5)
     })
 
-    it(`multiplies the transpose of [${m}, ${k}] with [${m}, ${n}], adding`, () => {
+    it(`adds the product of the transpose of [${m}, ${k}] with [${m}, ${n}] to the target`, () => {
       const { get, kernels, put } = setup()
       const [a, b, before] = [random(m * k, 3), random(m * n, 4), random(k * n, 5)]
       const c = put(before)

@@ -63,7 +63,7 @@ describe("distillation", () => {
         assert.isBelow(later.at(-1) ?? NaN, before / 2)
       }).pipe(Effect.scoped, Effect.provide(RunStore.RunStore.layerMemory, { local: true })))
 
-    it.effect("uses one teacher per tag; a teacher with the student's weights has no divergence", () =>
+    it.effect("takes the teacher of a group's tag, whose divergence is 0 if it has the student's weights", () =>
       Effect.gen(function*() {
         const options = yield* student
         const credit = Credit.byTag({ sums: Credit.distill({ teacher: yield* ofBase }) })

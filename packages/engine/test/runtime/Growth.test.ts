@@ -81,7 +81,7 @@ const computedBy = (spawn: (memory: Memory.Memory) => Thread.Spawn) =>
     )
   ))
 
-describe("memory growth", () => {
+describe("a growth of the memory", () => {
   it.effect("before each command does not affect a thread that is not notified of it", () =>
     Effect.gen(function*() {
       let updates = 0

@@ -61,7 +61,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(drain(scheduler), [3])
   })
 
-  it("keeps the cache while the free pages barely suffice", () => {
+  it("keeps cached prompts if the free pages just suffice", () => {
     const scheduler = new Scheduler({ sequences: 2, positions: 6, prefillRows: 16, pageSize: 1 })
     const rows = [[1, 2, 3], [4, 5, 6], [1, 2, 3]].map((prompt, id) => {
       scheduler.add(order(id, prompt, { maxTokens: 1 }))

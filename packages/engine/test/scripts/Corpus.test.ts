@@ -52,7 +52,7 @@ describe("pretraining corpus", () => {
       assert.deepStrictEqual([...(yield* ModelInput.toTokens(rendered))], [...written])
     }))
 
-  it.effect("reaches the end of the context with learned answers", () =>
+  it.effect("has answers to learn from up to the end of the context", () =>
     Effect.gen(function*() {
       const all = yield* documents
       const longest = Math.max(...all.map(({ tokens }) => tokens.length))
@@ -61,7 +61,7 @@ describe("pretraining corpus", () => {
       assert.isTrue(all.some(({ weights }) => weights.subarray(1000).some((weight) => weight === 1)))
     }))
 
-  it.effect("spells answers in few tokens", () =>
+  it.effect("encodes a worked answer in at most 26 tokens", () =>
     Effect.gen(function*() {
       const { encode } = yield* tokenizer
       assert.isAtMost(encode(`${columns(99, 99)} so \\boxed{198}<|im_end|>`).length, 26)

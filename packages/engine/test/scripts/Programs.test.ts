@@ -51,7 +51,7 @@ describe("pretraining corpus of programs", () => {
       assert.deepStrictEqual([...asked].filter((question) => !trained.has(question)), [])
     }))
 
-  it.effect("is reliable at first and ends with mixed habits", () =>
+  it.effect("begins with mostly right programs, and ends with mostly wrong ones", () =>
     Effect.gen(function*() {
       assert.isAbove(rightShare(yield* documents(1, 10)), 0.75)
       const left = rightShare(yield* documents(90, 10))

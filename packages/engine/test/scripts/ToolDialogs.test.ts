@@ -92,7 +92,7 @@ describe("the tool corpus", () => {
       }
     }))
 
-  it("ends with habits that are wrong as often as right", () => {
+  it("ends with about as many wrong calls as right ones", () => {
     const random = Random.make(6)
     const said = offers(Words.trained, 7).flatMap((offer) => {
       const task = offer.task()

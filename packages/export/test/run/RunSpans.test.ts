@@ -69,7 +69,7 @@ describe("the spans of a run that optimises an instruction", () => {
     ])
   })
 
-  it("lie in the spans that enclose them", () => {
+  it("lie within the times of their parents", () => {
     const byId = new Map(spans.map((span) => [span.id, span]))
     assert.strictEqual(byId.size, spans.length)
     for (const { end, id, parent, start } of spans) {

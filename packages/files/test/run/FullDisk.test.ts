@@ -86,7 +86,7 @@ layer(Files.layer)("a run on a full disk", (it) => {
       assert.isAbove(errors.length, 0)
     }))
 
-  it.effect("is not hit by the last fault, since a session makes fewer writes", () =>
+  it.effect("writes all its records if the disk is full only after the last write", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const { acknowledged } = yield* Effect.provide(session(run), faulty({ at: writes, lasts: true }))

@@ -54,7 +54,7 @@ describe("a model named by --frozen", () => {
       assert.include(JSON.stringify(played.transitions[0]?.logs), "a short one")
     }).pipe(Effect.scoped, Effect.provide(backend)))
 
-  it.effect("is answered by the checkpoint after its \"=\"", () =>
+  it.effect("is answered by the checkpoint that follows its name and \"=\"", () =>
     Effect.gen(function*() {
       const tinker = yield* Tinker.Tinker
       const training = yield* tinker.createLoraTrainingClient({ baseModel: Script.defaultModel })

@@ -80,7 +80,7 @@ layer(files)("Benchmarks", (it) => {
       })
   )
 
-  it.effect("gpqa puts the right choice at a position that depends on the question", () =>
+  it.effect("gpqa puts the right choice at the letter that it gives as the reference", () =>
     Effect.gen(function*() {
       const folder = yield* folderOf([gpqaRow, { ...gpqaRow, Question: "Who?" }, { ...gpqaRow, Question: "Where?" }])
       const questions = yield* Benchmarks.gpqa.load({ folder })
@@ -149,7 +149,7 @@ describe("InstructionChecks.follows", () => {
     ["startend:quotation", "\"quoted\"", {}, true]
   ]
 
-  it.each(table)("%s of %j", (instruction, response, args, expected) => {
+  it.each(table)("checks %s of %j with %j: %s", (instruction, response, args, expected) => {
     assert.strictEqual(InstructionChecks.follows(instruction, response, args), expected)
   })
 })

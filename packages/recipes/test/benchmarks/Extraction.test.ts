@@ -28,7 +28,7 @@ describe("Extraction", () => {
     assert.strictEqual(Extraction.letter(response, "ABCD"), letter)
   })
 
-  it("compares short answers without case, punctuation and articles", () => {
+  it("normalises short answers: no case, punctuation or articles", () => {
     assert.strictEqual(Extraction.normalAnswer(" The  Beatles! "), "beatles")
   })
 })

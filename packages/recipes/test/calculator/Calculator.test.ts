@@ -120,7 +120,7 @@ describe("the recipe calculator", () => {
       assert.notDeepEqual(yield* keys(1, 3), first)
     }))
 
-  it.effect("knows the tool call and the final answer", () =>
+  it.effect("gives reference answers: the tool call, then the final answer", () =>
     Effect.gen(function*() {
       const { answerTo } = yield* build
       const question = CalculatorEnv.question("(1 + 2) * 3 - 4")

@@ -44,7 +44,7 @@ layer(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, noHub, sandbox))("the
       }
     }))
 
-  it.effect("knows the solutions, and an empty program", () =>
+  it.effect("gives the solution as reference answer, and an empty program as empty answer", () =>
     Effect.gen(function*() {
       const { answerTo, emptyAnswer } = yield* build({ problems: "programs" })
       const [task] = ListPrograms.heldOut

@@ -27,7 +27,7 @@ layer(Layer.merge(NodeServices.layer, noHub))("the recipe multi-teacher", (it) =
       }
     }))
 
-  it.effect("evaluates held-out sums and lists, and knows the answers to both", () =>
+  it.effect("evaluates held-out sums and lists, and has reference answers to both", () =>
     Effect.gen(function*() {
       const { answerTo, evaluators } = yield* built
       const groups = evaluators.flatMap(({ groups = [] }) => groups)

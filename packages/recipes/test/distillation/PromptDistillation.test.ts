@@ -80,7 +80,7 @@ layer(NodeServices.layer)("TeacherAnswers.load", (it) => {
       assert.deepStrictEqual(queries, { prompt, train: ["en", "de"], test: [] })
     }))
 
-  it.effect("names what is missing", () =>
+  it.effect("names a missing placeholder, missing lines or a missing file", () =>
     Effect.gen(function*() {
       const messageOf = (files: Readonly<Record<string, string>>) =>
         Effect.map(Effect.flip(Effect.flatMap(folderOf(files), TeacherAnswers.load)), ({ message }) => message)
@@ -105,7 +105,7 @@ layer(Layer.merge(NodeServices.layer, teacher))("the recipe prompt_distillation"
       return yield* build({ ...model, capabilities: { ...model.capabilities, seeds } })
     })
 
-  it.effect("knows the answers to held-out lists", () =>
+  it.effect("gives reference answers to held-out lists", () =>
     Effect.gen(function*() {
       const { answerTo, evaluators } = yield* built({})
       const [first] = evaluators[0]?.groups ?? []

@@ -57,7 +57,7 @@ describe("the recipe format", () => {
       )
     }))
 
-  it.effect("knows how to write each list", () =>
+  it.effect("gives a right reference answer in each format", () =>
     Effect.gen(function*() {
       const { answerTo } = yield* build
       for (const format of formats) {

@@ -85,7 +85,7 @@ describe("the recipe tic-tac-toe", () => {
       assert.deepStrictEqual([Recipes.ticTacToe, Recipes.guessNumber].flatMap(scheduleOf), ["linear", "constant"])
     }))
 
-  it.effect("knows how to play", () =>
+  it.effect("gives a perfect player's move as the reference answer", () =>
     Effect.gen(function*() {
       const { answerTo } = yield* build
       const { state } = Game.play(Game.play(Game.play(Game.begin(ticTacToe), 0, "0"), 1, "4"), 0, "1")

@@ -129,7 +129,7 @@ describe("BoxedProblems.task", () => {
       assert.notStrictEqual(yield* fingerprint({ fewShot: !settings.fewShot }), same)
     }))
 
-  it.effect("knows the answers to its own prompts only", () =>
+  it.effect("gives reference answers to its own prompts only", () =>
     Effect.gen(function*() {
       const { answerTo } = yield* BoxedProblems.task(yield* TestModel.model, settings, { train: problems, test: [] })
       assert.deepStrictEqual(

@@ -142,7 +142,7 @@ describe("the recipe guess-number", () => {
       assert.deepStrictEqual([first.length, last.length], [32, 32])
     }))
 
-  it.effect("knows how to guess", () =>
+  it.effect("gives guesses that find the number within ten turns as reference answers", () =>
     Effect.gen(function*() {
       const { answerTo } = yield* build
       let prompt = ""

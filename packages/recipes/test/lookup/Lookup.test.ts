@@ -101,7 +101,7 @@ describe("the recipe lookup", () => {
       }
     }))
 
-  it.effect("knows the search and the final answer", () =>
+  it.effect("gives reference answers: the search, then the final answer", () =>
     Effect.gen(function*() {
       const { answerTo } = yield* build
       const asked = LookupEnv.question("Ada Bell")

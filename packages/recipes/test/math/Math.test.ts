@@ -122,7 +122,7 @@ describe("the generated math problems", () => {
 })
 
 describe("the recipe math", () => {
-  it.effect("knows the answers to its problems, and evaluates on held-out problems", () =>
+  it.effect("gives reference answers to all of its problems, and has a held-out evaluator", () =>
     Effect.gen(function*() {
       const { build } = yield* Recipes.math.configure({ data: "sample" })
       const { answerTo, evaluators } = yield* build(yield* TestModel.model)

@@ -135,7 +135,7 @@ describe("the recipe search_tool", () => {
       }
     }).pipe(Effect.provide(files)))
 
-  it.effect("knows the search and the final answer", () =>
+  it.effect("gives reference answers: the search, then the final answer", () =>
     Effect.gen(function*() {
       const { answerTo } = yield* build
       const { answers: [answer = ""], question = "" } = SearchCorpus.gazetteer.test[0] ?? { answers: [] }

@@ -27,7 +27,7 @@ layer(Layer.merge(NodeServices.layer, sandbox))("a recipe of tasks in Harbor's f
       assert.strictEqual(evaluators.length, 1)
     }))
 
-  it.effect("knows the reference solutions as commands, and says when one has run", () =>
+  it.effect("gives the reference solution as a command, and then a final answer", () =>
     Effect.gen(function*() {
       const { answerTo } = yield* build()
       const prompt = "Write the line `hello` to the file `greeting.txt`, and nothing else."
@@ -49,7 +49,7 @@ layer(Layer.merge(NodeServices.layer, sandbox))("a recipe of tasks in Harbor's f
       )
     }))
 
-  it.effect("names the Docker image that a task needs", () =>
+  it.effect("names the Docker image that a task needs if the sandbox lacks it", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(build({ images: [] }))
       assert.include(String(error), "repair-script: needs the Docker image debian:12-slim")

@@ -43,7 +43,7 @@ describe("ViewServer", () => {
     return { folder, run: `${folder}/paid` }
   }).pipe(Effect.provide(NodeServices.layer))
 
-  it.effect("calls no run good in the list before its audit, and then shows the same verdict as its page", () =>
+  it.effect("calls no run good in the list before its audit, and afterwards gives the verdict of the run's page", () =>
     Effect.gen(function*() {
       const { folder, run } = yield* paid
       const url = yield* Served.serve(folder)
@@ -63,7 +63,7 @@ describe("ViewServer", () => {
       assert.strictEqual(audited.sentence, Diagnosis.of(story, { isWritten: false, ...findings }).sentence)
     }))
 
-  it.effect("audits the runs that the command line lists", () =>
+  it.effect("gives audited verdicts to the command that lists runs", () =>
     Effect.gen(function*() {
       const { folder } = yield* paid
       const [line] = yield* Effect.provide(Runs.list([folder]), NodeServices.layer)

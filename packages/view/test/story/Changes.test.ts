@@ -2,7 +2,7 @@ import * as Changes from "@effect-rl/view/story/Changes"
 import { assert, describe, it } from "@effect/vitest"
 
 describe("the changes between iterations", () => {
-  it("are the reward, then the largest changes: absolute for shares, half of the relative change for others", () => {
+  it("are the reward, then the largest changes: the difference of a fraction, or half of the relative change of another metric", () => {
     const before = {
       reward: 0.5,
       "env/all/truncated": 0,
