@@ -19,7 +19,7 @@ export * as Recipes from "./Recipes.ts"
 /** The settings that all reinforcement learning recipes share. Each recipe has its own defaults. */
 export * as TrainingSettings from "./TrainingSettings.ts"
 
-/** The command that starts an agent, with placeholders for its task. It does not go through a shell. */
+/** The command that starts an agent, with placeholders for its task. It runs without a shell. */
 export * as AgentCommand from "./agent/AgentCommand.ts"
 /** Trains an agent that is a separate program, started by a command for each episode. */
 export * as AgentProgram from "./agent/AgentProgram.ts"

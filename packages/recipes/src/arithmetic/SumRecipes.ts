@@ -47,7 +47,7 @@ export const arithmetic = Recipe.make({
 })
 
 /**
- * The cookbook's first recipe. A few steps show whether training works.
+ * Sums of two numbers up to 100, the cookbook's first recipe. A few steps show whether training works.
  *
  * @see tinker-cookbook `recipes/math_rl`, env "arithmetic"
  */

@@ -7,7 +7,7 @@ export const normal = (text: string): string => text.toLowerCase().replace(/\s+/
  * The rows whose text differs from that of every held-out row, ignoring case and white space.
  *
  * @example
- * const clean = Decontamination.without(["What is 2 + 2?", "What is 2 + 3?"], ["what is 2+2"], (question) => question)
+ * const clean = Decontamination.without(["What is 2 + 2?", "What is 2 + 3?"], ["what is 2 + 2?"], (question) => question)
  */
 export const without = <A>(
   rows: ReadonlyArray<A>,
