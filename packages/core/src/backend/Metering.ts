@@ -80,8 +80,8 @@ export interface Counter {
 }
 
 /**
- * Counts tokens by model and enforces no limits. Used for groups that are rolled out in another process: the run then adds their tokens
- * with `count`.
+ * Counts tokens and judge calls by model, and enforces no limits. Used for groups that are rolled out in another process: the run then adds
+ * their tokens with `count`.
  */
 export const counter = (): Counter => {
   const known = new Map<string, Tokens>()

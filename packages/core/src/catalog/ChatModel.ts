@@ -38,8 +38,8 @@ export interface Options {
 }
 
 /**
- * Chooses the renderer: the given one, else the registry's, else the one recognised by the tokenizer's chat template, else a renderer that
- * runs the template itself.
+ * Chooses the renderer's name: the one given or registered for the model, else the one recognised by the tokenizer's chat template, else
+ * the renderer that runs the template itself. Fails without a name and a chat template.
  */
 const chooseName = (
   name: string,
@@ -88,9 +88,9 @@ const checkFingerprint = (
 }
 
 /**
- * Checks that the backend has the model, then loads its tokenizer and renderer. Fails if the backend does not have the model, the tokenizer
- * is not the one the model was trained with, or no renderer is known for it. Logs a warning if a renderer is named that the registry does
- * not list for the model.
+ * Checks that the backend has the model, then loads its tokenizer and renderer. Fails if the backend does not have the model, if the
+ * tokenizer cannot be loaded or is not the one the model was trained with, or if no renderer is known for the model. Logs a warning if a
+ * renderer is named that the registry does not list for the model.
  *
  * @example
  * Effect.gen(function*() {

@@ -63,8 +63,8 @@ const inWords = (groups: ReadonlyArray<EnvGroupBuilder.EnvGroupBuilder<unknown, 
 /**
  * Batches of groups made from rows of JSON values, epoch by epoch. A batch never contains rows of two epochs, so keys stay unique within
  * it. Builders of different kinds may be mixed; the dataset has the union of their errors and requirements. The fingerprint covers the
- * rows, their order, and the keys, sizes and tags of the first rows' groups. The first batch fails with `InvalidOption` if `groupsPerBatch`
- * or `epochs` is not an integer ≥ 1. A batch index out of range dies.
+ * rows, their order, the batch size, and the keys, sizes, tags and forms of the first batch's groups. The first batch fails with
+ * `InvalidOption` if `groupsPerBatch` or `epochs` is not an integer ≥ 1. A batch index out of range dies.
  *
  * @example
  * RLDataset.fromArray(rows, {

@@ -254,8 +254,8 @@ export const opsm = (
   )
 
 /**
- * −sg(φ)·A·ℓ, with φ = exp(λ + k·log w − λw), where w is the ratio of the whole sequence with its logarithm limited to [log 10⁻⁸, 20], and
- * (k, λ) are by default (2, 3) for A ≥ 0 and (3, 2) for A < 0. VESPO (arXiv:2602.10693).
+ * −sg(φ)·A·ℓ, with φ = exp(λ + k·log w − λw). There log w is the sum of the tokens' log-ratios, each limited to ±20, and the sum itself
+ * is limited to [log 10⁻⁸, 20]. By default (k, λ) is (2, 3) for A ≥ 0 and (3, 2) for A < 0. VESPO (arXiv:2602.10693).
  */
 export const vespo = (
   { kNegative = 3, kPositive = 2, lambdaNegative = 2, lambdaPositive = 3 }: {

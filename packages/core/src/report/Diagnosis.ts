@@ -24,6 +24,8 @@ export { heldOut, training } from "./diagnosis/Measure.ts"
 export type { SignHistory } from "./diagnosis/SignHistory.ts"
 
 /**
+ * The conclusion of a diagnosis:
+ *
  * - `learned`, `learning`: the held-out measure, or else the reward or the loss, improved beyond chance; the run has ended or continues.
  * - `solved`: nearly every group earns the full reward, so little is left to learn.
  * - `unchanged`: no change beyond chance.

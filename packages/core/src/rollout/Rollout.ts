@@ -154,7 +154,7 @@ const inTime = <E, R>(
 
 /**
  * Rolls out one group in this process or through the `Executor`. A group found in the `GroupLog` is returned instead; otherwise the result
- * is written to it.
+ * is written to it. A group that exceeds `groupTimeout` is skipped.
  */
 export const recorded = <E, R, PE, PR, HE = never, HR = never>(
   builder: EnvGroupBuilder<E, R>,

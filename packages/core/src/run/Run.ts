@@ -352,8 +352,8 @@ const saveWhenDue = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER
 }
 
 /**
- * Waits for evaluations beside training, runs the final evaluation if evaluations are on and no limit was reached, and saves the final
- * checkpoint unless it exists.
+ * Settles the iterations in flight, waits for evaluations beside training, runs the final evaluation if evaluations are on and no limit was
+ * reached, saves the final checkpoint unless it exists, and records the end of the run.
  */
 const finish = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) =>
   Stream.unwrap(Effect.gen(function*() {

@@ -46,7 +46,7 @@ export interface Options<T extends FunctionTool.FunctionTool<unknown, unknown>, 
   readonly messages: ReadonlyArray<Message.Message>
   /** The expected answer, for transcripts. */
   readonly reference?: string
-  /** Called once, when the policy calls no tool, a tool ends the episode, or the limit on turns or tool calls is reached. */
+  /** Called once, when the policy calls no tool, a tool ends the episode, the turns are used up, or the limit on tool calls is exceeded. */
   readonly grade: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<GroupReward, E, R>
 }
 
