@@ -26,7 +26,10 @@ export const bytesOf = ({ adapter }: Snapshot): number => 4 * (adapter?.layout.f
 /** The base model's weights. They need no additional memory. */
 export const base: Snapshot = { id: 0, adapter: undefined, use: (self) => self, release: Effect.void }
 
-/** Returns a function that allocates a snapshot for weights of a layout. The caller fills the memory, which `release` frees. */
+/**
+ * Returns a function that allocates a snapshot for weights with a given layout. The caller fills the memory, which
+ * `release` frees.
+ */
 export const factory = (room: Room) => {
   let nextId = 1
   return Effect.fnUntraced(

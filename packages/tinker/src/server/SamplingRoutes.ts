@@ -36,7 +36,10 @@ interface Named {
   readonly model_path?: string | null
 }
 
-/** Resolves the weights to sample. The base model of a path is recorded with its checkpoint; a base model in the request must match it. */
+/**
+ * Resolves the weights to sample. A checkpoint's path selects the base model that is recorded with the checkpoint; a
+ * base model in the request must be the same.
+ */
 export const sourceOf = Effect.fnUntraced(function*({ checkpoints }: RouteServices, { base_model, model_path }: Named) {
   const name = base_model ?? undefined
   const path = model_path ?? undefined
