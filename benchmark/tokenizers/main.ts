@@ -104,7 +104,7 @@ const medianRatio = (direction: Direction) =>
 const sizes = Object.keys(texts).map((kind) => `${kind} ${(bytesOf(kind) / 1e6).toFixed(2)} MB`).join(", ")
 
 Report.publish("tokenizers", "Tokenizers beside Rust's", [
-  `Texts: ${sizes}. Each program has one thread; speeds are the best of one second of passes over all
+  `The texts are of three kinds: ${sizes}. Each program has one thread; speeds are the best of one second of passes over all
 texts of a kind, with warm caches. Rust is Hugging Face's \`tokenizers\` ${
     version ?? "(absent)"
   }, called from Python text by text. effect-rl is better if a

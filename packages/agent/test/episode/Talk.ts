@@ -21,13 +21,13 @@ export const modelOf = (renderer: string, contextLength = 32_768): Effect.Effect
 
 export const key = { iteration: 0, group: "talk", member: 0, attempt: 0 }
 
-/** The prompts that the policy received, and what it sampled. */
+/** A request that the policy received, and the tokens that it sampled. */
 export interface Logged {
   readonly request: Policy.Request
   readonly sampled: Sampling.SampledTokens
 }
 
-/** Says the texts in turn, each with its end token. The pieces of a list become separate tokens. */
+/** A policy that says the texts in turn, each followed by the end token, and its log. The pieces of a list are tokenized separately. */
 export const saying = (...texts: ReadonlyArray<string | ReadonlyArray<string>>) => {
   const log: Array<Logged> = []
   const policy: Policy.Policy = {
@@ -85,7 +85,7 @@ export const ask = async (
 
 export const user = (content: string): Message => ({ role: "user", content })
 
-/** Weights that always give the same answer. */
+/** A sampling client that always gives the same answer. */
 export const client = (said: string): SamplingClient.SamplingClient => ({
   modelPath: "frozen",
   sample: () => {

@@ -24,7 +24,7 @@ const Grouped = Schema.Struct({
   })
 })
 
-/** TRL records one flat list of groups, with several rewards for each member. */
+/** TRL's format: the members of all groups in one flat list, with several rewards for each member. */
 const Flat = Schema.Struct({
   id: Schema.String,
   kind: Schema.Literal("centred"),

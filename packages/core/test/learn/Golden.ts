@@ -150,6 +150,6 @@ export const splits = read(
   })
 )
 
-/** Whether a number is within 1e-6 of the expected one, relative to `scale`. float32 sums depend on their order. */
+/** Whether a number is within 1e-6 of the expected one, relative to `scale`; upstream's float32 sums depend on their order. */
 export const isClose = (actual: number | undefined, expected: number, scale = 1) =>
   actual !== undefined && Math.abs(actual - expected) <= 1e-6 * Math.max(1, Math.abs(scale))

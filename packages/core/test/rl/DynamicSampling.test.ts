@@ -91,7 +91,7 @@ const paces = [
   ["streaming", Pace.streaming({ minibatches: 2 })]
 ] as const
 
-/** Each update's groups, with filtered groups last. */
+/** The keys and verdicts of each update's groups, sorted by key. */
 const sorted = (records: ReadonlyArray<RunRecord.RunRecord>) => keys(records).map((groups) => groups.toSorted())
 
 describe.each(paces)("dynamic sampling in %s", (_, pace) => {

@@ -53,7 +53,7 @@ describe("on-policy training", () => {
   }
 })
 
-/** Centered advantages, increased by a millionth. */
+/** Centered advantages, scaled by 1 + 10⁻⁶. */
 const larger = Advantage.make(
   "centered",
   (informative) => Advantage.centered.of(informative).map((advantage) => advantage * (1 + 1e-6))

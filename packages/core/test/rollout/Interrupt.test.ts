@@ -12,7 +12,7 @@ const quiet: Env.Env = {
 const groups = 1250
 const size = 8
 
-/** Groups that hold a resource until they are released, as do their members. */
+/** Groups and members that each hold a tracked resource until they are released. */
 const held = Effect.map(
   LeakAudit.LeakAudit,
   ({ track }) =>

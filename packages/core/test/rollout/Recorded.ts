@@ -15,7 +15,7 @@ const Named = { id: Schema.String, known_defect: Schema.optional(Schema.Array(Sc
 const Metrics = Schema.Record(Schema.String, Schema.Number)
 const Fault = Schema.Struct({ error_type: Schema.String, error_message: Schema.String })
 
-/** The course of one attempt and the grader's result. Times belong to the first observation and to each step. */
+/** The course of one attempt and the grader's result. The first observation takes `start_seconds`, each step `turn_seconds`. */
 const Attempt = Schema.Struct({
   name: Schema.String,
   start_seconds: Schema.Number,

@@ -24,7 +24,7 @@ export const options = (overrides: Overrides = {}) =>
 export const run = (overrides: Overrides = {}) =>
   Stream.unwrap(Effect.map(options(overrides), (options) => Supervised.run(options)))
 
-/** The metrics of all iterations that were not abandoned, in order. */
+/** The number, `nll` and `loss:sum` of each iteration that was not abandoned, in order. */
 export const updates = Effect.map(
   Task.current(RunRecord.guards.Updated),
   (updates) => updates.map(({ iteration, metrics }) => ({ iteration, nll: metrics["nll"], loss: metrics["loss:sum"] }))

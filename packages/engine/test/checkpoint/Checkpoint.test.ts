@@ -39,7 +39,7 @@ const written = Effect.fnUntraced(function*(value: Checkpoint.Checkpoint) {
   return place
 })
 
-/** Replaces a file as another tool would, without updating checksums. */
+/** Replaces a file as another tool would, and removes `SHA256SUMS`, so the checksums do not reveal the change. */
 const change = Effect.fnUntraced(function*(place: string, file: string, content: Uint8Array | string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

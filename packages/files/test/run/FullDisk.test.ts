@@ -45,7 +45,10 @@ const reopened = Effect.fnUntraced(function*(run: string) {
   return saved
 })
 
-/** Checks that everything acknowledged is present in order, plus at most one record that was written completely but not synced. */
+/**
+ * Checks that every acknowledged checkpoint is recorded, in order, and at most two others: the one that `reopened` appends, and one that
+ * was written completely but not synced.
+ */
 const assertKept = (saved: ReadonlyArray<number>, acknowledged: ReadonlyArray<number>) => {
   assert.deepStrictEqual(saved.filter((iteration) => acknowledged.includes(iteration)), acknowledged)
   assert.isAtMost(saved.length, acknowledged.length + 2)

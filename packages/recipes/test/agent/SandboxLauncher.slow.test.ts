@@ -49,7 +49,7 @@ if (answer.choices[0].message.content === "wait") await new Promise(() => setInt
 process.exit(3)
 `
 
-/** Programs in each language, each with a copy of its folder. */
+/** A launcher of programs in any language, each of which gets a copy of its folder. */
 const anyFolder = () =>
   SandboxLauncher.layer({}).pipe(
     Layer.provide([Sandbox.Sandbox.layerBubblewrap(), server]),

@@ -1,4 +1,4 @@
-/** In a process of its own, since it replaces `fetch`. */
+/** Requests of eval files. These tests replace the global `fetch`, so they need a process of their own. */
 import * as EvalRequests from "@effect-rl/recipes/evals/EvalRequests"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -20,7 +20,7 @@ const noting = (seen: Array<Seen>): typeof fetch => async (input, init) => {
 
 const outside: Array<Seen> = []
 
-/** The options of the requests outside, of which a `Request` would not have all. */
+/** The options of requests that leave the eval's session. They are recorded because a `Request` does not keep all of them. */
 const options = new Set<unknown>()
 
 const asker = (session: string, seen: Array<Seen>) => ({

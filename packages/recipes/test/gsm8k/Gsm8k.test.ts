@@ -24,14 +24,14 @@ const problems: ReadonlyArray<Gsm8kRow.Problem> = Array.from({ length: 12 }, (_,
 
 const say = (answer: string) => Script.text(TestModel.tokenizer, `\\boxed{${answer}}<|im_end|>`)
 
-/** Right in every second attempt of a group, because a member's seed is its group's seed plus its index. */
+/** Answers every second attempt of a group right, because a member's seed is its group's seed plus its index. */
 const answersHalf = (answerTo: (prompt: string) => Option.Option<string>) =>
   Script.reply(
     TestModel.tokenizer,
     (prompt, { seed = 0 }) => say(seed % 2 === 0 ? Option.getOrElse(answerTo(prompt), () => "none") : "wrong")
   )
 
-/** Right in every second of all attempts. */
+/** Answers every second request right, over all groups together. */
 const alternates = (answerTo: (prompt: string) => Option.Option<string>) =>
   Script.reply(
     TestModel.tokenizer,

@@ -15,7 +15,7 @@ const sampled = (text: string): Sampling.SampledTokens => {
   return { tokens, logprobs: new Float32Array(tokens.length), stopReason: "stop" }
 }
 
-/** A policy that gives these answers in turn and repeats the last one. */
+/** Plays a game with a policy that gives these answers in turn and repeats the last one. */
 const play = (answer: number, size: GuessNumberEnv.Size, ...texts: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const shown: Array<string> = []

@@ -19,7 +19,7 @@ const seed = 5
 const directory = Directory.make(seed)
 const roomOf = (name: string) => directory.find((entry) => entry.name === name)?.room ?? ""
 
-/** A model that asks for Ada Bell's room, gives these answers in turn and repeats the last one. */
+/** Plays the task to find Ada Bell's room, with a policy that gives these answers in turn and repeats the last one. */
 const play = (...texts: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const env = yield* LookupEnv.make({ model: yield* TestModel.model, name: "Ada Bell", seed })

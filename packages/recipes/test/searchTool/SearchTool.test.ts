@@ -63,7 +63,7 @@ const env = (form: SearchEnv.Form) =>
     (model) => SearchEnv.make({ model, index, form, maxTurns: 3, results: 3, formatCoefficient: 0.1, ...question })
   )
 
-/** The policy says these in turn, the last again and again. */
+/** Plays an episode with a policy that says these texts in turn and repeats the last one. */
 const play = (form: SearchEnv.Form, ...texts: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     return yield* Rollout.episode(

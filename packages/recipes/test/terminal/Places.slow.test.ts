@@ -13,7 +13,7 @@ import * as ScriptedDaemon from "../../../sandbox/test/docker/ScriptedDaemon.ts"
 import * as Machine from "../../../sandbox/test/Machine.ts"
 import * as Terminal from "./Terminal.ts"
 
-/** Code from this file is vouched for by the test, and not written by a model. */
+/** Opens sandboxes for scripted code, because the code is written by the test and not by a model. */
 const vouched = Layer.effect(
   Sandbox.Sandbox,
   Effect.map(

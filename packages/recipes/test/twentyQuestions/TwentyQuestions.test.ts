@@ -20,7 +20,7 @@ const cut = (text: string): Sampling.SampledTokens => {
   return { tokens, logprobs: new Float32Array(tokens.length), stopReason: "length" }
 }
 
-/** A player that says these texts in turn, and the last one from then on, about an eagle. */
+/** Plays a game about an eagle with a policy that says these texts in turn and repeats the last one. */
 const play = Effect.fnUntraced(function*(
   texts: ReadonlyArray<Sampling.SampledTokens>,
   { answerer = Answerer.scripted, maxTurns = 20 }: {

@@ -138,7 +138,10 @@ const topPFirstTokenOnly: Fault = {
   )
 }
 
-/** The parameters without token stops, except the end of sequence, if there are also stop strings. */
+/**
+ * The parameters without their stops. Stop strings are replaced by the default, the end of the sequence; stop tokens are replaced by no
+ * stop at all.
+ */
 const withoutStop = (params: Sampling.SamplingParams): Sampling.SamplingParams =>
   typeof params.stop?.[0] === "string" ? without(params, "stop") : { ...params, stop: [] }
 

@@ -567,7 +567,7 @@ const stepCountForgotten: Fault = {
   sentence: "A state is loaded with Adam's moments but not with the count of their steps, which begins again at 0.",
   backend: (tinker) => {
     const saved = new Map<string, number>()
-    /** Counts the steps of a client; `before` is the initial number of steps behind its moments. */
+    /** Counts the steps of a client; `before` is the number of steps that its loaded moments have already taken. */
     const counting = (client: Client, before: number): Client => {
       let [steps, counted] = [before, 0]
       return {

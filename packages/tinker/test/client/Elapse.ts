@@ -30,8 +30,8 @@ export const elapse = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect
 })
 
 /**
- * Uses a client of the service. Its session ends with the use, and its random delays are the same in every run. Work that takes real time,
- * such as compression, needs the live clock.
+ * Runs `use` with a client of the service, whose session ends with `use`. The client's random delays are the same in every run. Work that
+ * takes real time, such as compression, needs the live clock.
  */
 export const withTinkerLive = <A, E>(
   service: FakeService.FakeService,

@@ -9,7 +9,10 @@ export interface Sent {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** Truncates the body. With `lies`, the declared length hides this: it counts only what arrives, or more is to come. */
+  /**
+   * A faulty body. Without `lies` it breaks off at byte `at`, which its declared length reveals. With `lies` it silently ends at `at` in
+   * virtual time, and over sockets declares half of its length.
+   */
   readonly cut?: { readonly at: number; readonly lies: boolean }
   /** How long the body takes to arrive, in milliseconds. */
   readonly millis?: number

@@ -8,7 +8,7 @@ import { FetchHttpClient } from "effect/http"
 import * as Client from "../Client.ts"
 import * as Api from "./Api.ts"
 
-/** Each sample is the number of optimizer steps behind its weights. */
+/** Each sample's token is the number of optimizer steps that its weights have taken. */
 const script: Script.Script = {
   sample: (_, { step }) => ({
     sequences: [{ tokens: Int32Array.of(step), logprobs: Float32Array.of(-0.5), stopReason: "length" }]

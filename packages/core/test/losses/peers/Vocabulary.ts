@@ -56,7 +56,7 @@ export const clipped = (ratio: PerToken, advantages: PerToken, low: number, high
 export const ratioOf = (peer: string, { logprobs, samplerLogprobs }: Inputs) =>
   exp(difference(boundOf(peer), logprobs, samplerLogprobs))
 
-/** Bounds on the ratio, under each project's names for them. */
+/** Bounds on the ratio from the parameters, whose names differ between projects; 1 ± 0.2 by default. */
 export const boundsOf = (parameters: Parameters): readonly [low: number, high: number] => {
   const low = ["clip_ratio_low", "eps_clip_low", "epsilon_low", "cispo_epsilon_low", "eps_clip", "pg_clip"]
     .map((name) => number(parameters, name)).find((value) => !Number.isNaN(value)) ?? 0.2
