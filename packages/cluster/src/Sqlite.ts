@@ -1,7 +1,9 @@
 /** A SQLite client for runners on one machine. It uses Node's own driver because effect's drivers are not available for version 4.1. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import * as Reactivity from "effect/reactivity/Reactivity"
+import * as Schedule from "effect/Schedule"
 import * as Semaphore from "effect/Semaphore"
 import * as SqlClient from "effect/sql/SqlClient"
 import type * as SqlConnection from "effect/sql/SqlConnection"
@@ -12,6 +14,7 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite"
 
 /** How long a statement waits for a lock that another process holds, in milliseconds. */
 const busyTimeout = 10_000
+const busyPause = 50
 
 type Mode = "rows" | "values" | "raw"
 
@@ -25,6 +28,32 @@ const input = (value: unknown) => {
 
 const isRow = (row: unknown): row is ReadonlyArray<unknown> => Array.isArray(row)
 
+/** Node reports SQLite's own code of an error as `errcode`; effect reads it as `errno`. */
+const failure = (cause: unknown) =>
+  new SqlError.SqlError({
+    reason: SqlError.classifySqliteError(
+      Predicate.hasProperty(cause, "errcode") ? Object.assign(cause, { errno: cause.errcode }) : cause,
+      { message: "a statement failed", operation: "execute" }
+    )
+  })
+
+/**
+ * Keeps readers in other processes from waiting. SQLite refuses the mode at once, whatever the connection's timeout, while another process
+ * sets it in a new file.
+ */
+const useWriteAhead = (database: DatabaseSync) =>
+  Effect.try({
+    try: () => database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL"),
+    catch: failure
+  }).pipe(
+    Effect.retry({
+      while: ({ isRetryable }) => isRetryable,
+      schedule: Schedule.spaced(busyPause),
+      times: busyTimeout / busyPause
+    }),
+    Effect.orDie
+  )
+
 const connect = (database: DatabaseSync): SqlConnection.Connection => {
   const run = (sql: string, params: ReadonlyArray<unknown>, mode: Mode) =>
     Effect.flatMap(SqlClient.SafeIntegers, (safeIntegers) =>
@@ -37,10 +66,7 @@ const connect = (database: DatabaseSync): SqlConnection.Connection => {
           const result = statement.run(...params.map(input))
           return mode === "raw" ? [result] : []
         },
-        catch: (cause) =>
-          new SqlError.SqlError({
-            reason: SqlError.classifySqliteError(cause, { message: "a statement failed", operation: "execute" })
-          })
+        catch: failure
       }))
   const execute: SqlConnection.Connection["execute"] = (sql, params, transform = (rows) => rows) =>
     Effect.map(run(sql, params, "rows"), transform)
@@ -56,7 +82,7 @@ const connect = (database: DatabaseSync): SqlConnection.Connection => {
   }
 }
 
-/** A client of a database file. Write-ahead mode keeps readers in other processes from waiting. */
+/** A client of a database file. */
 export const layer = (filename: string): Layer.Layer<SqlClient.SqlClient> =>
   Layer.effect(
     SqlClient.SqlClient,
@@ -65,7 +91,7 @@ export const layer = (filename: string): Layer.Layer<SqlClient.SqlClient> =>
         Effect.sync(() => new DatabaseSync(filename, { timeout: busyTimeout })),
         (database) => Effect.sync(() => database.close())
       )
-      database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
+      yield* useWriteAhead(database)
       const semaphore = yield* Semaphore.make(1)
       const connection = Effect.succeed(connect(database))
       return yield* SqlClient.make({

@@ -1,8 +1,9 @@
 /** Child processes on this machine that tests can kill. */
 import { Seed } from "@effect-rl/core/environments"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Walks from "./Walks.ts"
@@ -15,8 +16,10 @@ export const folder = Effect.acquireRelease(
 
 const fileOf = (runner: string) => new URL(`./workers/${runner}.ts`, import.meta.url).pathname
 
-const spawned = (program: string, args: ReadonlyArray<string>) =>
-  spawn(process.execPath, ["--conditions=@effect-rl/source", fileOf(program), ...args], { stdio: "ignore" })
+const spawned = (program: string, args: ReadonlyArray<string>, output: number | "ignore" = "ignore") =>
+  spawn(process.execPath, ["--conditions=@effect-rl/source", fileOf(program), ...args], {
+    stdio: ["ignore", output, output]
+  })
 
 /** Starts a program from the folder `workers`. The process is killed when the scope closes. */
 export const start = (program: string, ...args: ReadonlyArray<string>) =>
@@ -40,10 +43,16 @@ export const make = (seed: number, { database: given, processes = 3, runner = "R
     Effect.sync(() => {
       const folder = mkdtempSync(join(tmpdir(), "effect-rl-cluster-"))
       const database = given ?? join(folder, "cluster.sqlite")
-      const start = () => spawned(runner, [database, folder])
+      const file = join(folder, "output")
+      const output = openSync(file, "a")
+      const start = () => spawned(runner, [database, folder], output)
       const running: Array<ChildProcess> = Array.from({ length: processes }, start)
       const uniform = Seed.uniform(seed)
-      const allReady = Walks.until(() => running.every(({ pid }) => existsSync(join(folder, `ready-${pid}`))))
+      const allReady = Walks.until(() => {
+        const ended = running.find(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null)
+        if (ended !== undefined) assert.fail(`a process ended by itself: ${readFileSync(file, "utf8").slice(-2000)}`)
+        return running.every(({ pid }) => existsSync(join(folder, `ready-${pid}`)))
+      })
       /** Waits until all processes are up, then kills one without warning and starts another in its place. */
       const kill = Effect.gen(function*() {
         yield* allReady
@@ -54,11 +63,12 @@ export const make = (seed: number, { database: given, processes = 3, runner = "R
       })
       /** Kills the first process without warning and does not replace it. */
       const lose = Effect.sync(() => running.shift()?.kill("SIGKILL"))
-      return { allReady, database, folder, kill, lose, running }
+      return { allReady, database, folder, kill, lose, output, running }
     }),
-    ({ folder, running }) =>
+    ({ folder, output, running }) =>
       Effect.sync(() => {
         for (const process of running) process.kill("SIGKILL")
+        closeSync(output)
         rmSync(folder, { recursive: true, force: true })
       })
   )
