@@ -1,10 +1,17 @@
 /** The error of a process that cannot join a cluster, and its reasons. */
 import * as Schema from "effect/Schema"
 
-/** The database does not answer, or rejects the user. */
+/** The database does not answer, or ends the connection because it stops. */
 export class Unreachable extends Schema.TaggedError<Unreachable>()("Unreachable", { detail: Schema.String }) {
   override get message() {
     return `cannot reach it: ${this.detail}`
+  }
+}
+
+/** The database answers with an error: for example, it rejects the user, or the user may not create tables. */
+export class Refused extends Schema.TaggedError<Refused>()("Refused", { detail: Schema.String }) {
+  override get message() {
+    return `it answers with an error: ${this.detail}`
   }
 }
 
@@ -35,7 +42,7 @@ export class InvalidAddress extends Schema.TaggedError<InvalidAddress>()("Invali
  */
 export class JoinError extends Schema.TaggedError<JoinError>()("JoinError", {
   database: Schema.String,
-  reason: Schema.Union([Unreachable, WrongSecret, InvalidAddress])
+  reason: Schema.Union([Unreachable, Refused, WrongSecret, InvalidAddress])
 }) {
   override get message() {
     return `${this.database}: ${this.reason.message}`

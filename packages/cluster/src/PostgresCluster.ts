@@ -22,10 +22,11 @@ import * as Reactivity from "effect/reactivity/Reactivity"
 import * as Redacted from "effect/Redacted"
 import * as RpcSerialization from "effect/rpc/RpcSerialization"
 import type { Scope } from "effect/Scope"
+import { MigrationError } from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { Drivers } from "./Drivers.ts"
-import { InvalidAddress, JoinError, Unreachable, WrongSecret } from "./JoinError.ts"
+import { InvalidAddress, JoinError, Refused, Unreachable, WrongSecret } from "./JoinError.ts"
 import * as Members from "./Members.ts"
 import * as RunTables from "./RunTables.ts"
 import * as SharedSecret from "./SharedSecret.ts"
@@ -101,14 +102,23 @@ const addressOf = ({ database }: Options) => {
   return Effect.fail(new JoinError({ database: "the cluster's database", reason: new InvalidAddress({ detail }) }))
 }
 
-/**
- * The error for a database that cannot be reached. The cause of the SQL error's reason holds the database driver's own
- * message.
- */
-const unreachable = (database: string, { reason }: SqlError) => {
-  const { cause } = reason
-  const detail = cause instanceof Error && cause.message !== "" ? cause.message : reason.message
-  return new JoinError({ database, reason: new Unreachable({ detail }) })
+type DatabaseError = SqlError | MigrationError
+
+const isDatabaseError = (error: unknown): error is DatabaseError => isSqlError(error) || error instanceof MigrationError
+
+/** The error of a process that the database failed. The cause of an SQL error's reason holds the driver's own message. */
+const joinError = (database: string, error: DatabaseError): JoinError => {
+  if (!isSqlError(error)) {
+    return isSqlError(error.cause)
+      ? joinError(database, error.cause)
+      : new JoinError({ database, reason: new Refused({ detail: error.message }) })
+  }
+  const { cause } = error.reason
+  const detail = cause instanceof Error && cause.message !== "" ? cause.message : error.message
+  return new JoinError({
+    database,
+    reason: RunTables.isAway(error) ? new Unreachable({ detail }) : new Refused({ detail })
+  })
 }
 
 /** Imports the PostgreSQL driver only when a database is used. */
@@ -125,8 +135,8 @@ const connect = (url: Redacted.Redacted): Effect.Effect<SqlClient.SqlClient, Sql
   )
 
 /**
- * The cluster's database, with the tables for runs. Fails if the address is invalid, the database cannot be reached or the secret is not
- * the cluster's.
+ * The cluster's database, with the tables for runs. Fails if the address is invalid, the database cannot be reached or answers with an
+ * error, or the secret is not the cluster's.
  */
 export const database = (options: Options): Layer.Layer<SqlClient.SqlClient, JoinError> =>
   Layer.effect(
@@ -140,11 +150,7 @@ export const database = (options: Options): Layer.Layer<SqlClient.SqlClient, Joi
         yield* Effect.provideService(RunTables.make, SqlClient.SqlClient, client)
         return client
       })
-      return yield* Effect.catchTags(connected, {
-        SqlError: (error) => Effect.fail(unreachable(database, error)),
-        MigrationError: ({ message }) =>
-          Effect.fail(new JoinError({ database, reason: new Unreachable({ detail: message }) }))
-      })
+      return yield* Effect.mapError(connected, (error) => isDatabaseError(error) ? joinError(database, error) : error)
     })
   ).pipe(Layer.provide(Reactivity.layer))
 
@@ -173,15 +179,15 @@ const clientProtocol = ({ secret }: Options) =>
   )
 
 /**
- * Converts an SQL error with which a layer died to a `JoinError`. The storage of effect/cluster dies if the connection
- * ends while the process joins, as when the database restarts.
+ * Converts an error of the database with which a layer died to a `JoinError`. The storage of effect/cluster dies if the database fails
+ * while the process joins, as when it restarts.
  */
-const orUnreachable = (options: Options) => <A, E, R>(layer: Layer.Layer<A, E, R>) =>
+const orJoinError = (options: Options) => <A, E, R>(layer: Layer.Layer<A, E, R>) =>
   Layer.catchCause(layer, (cause) => {
     const error = Cause.squash(cause)
     return Layer.effectContext<A, E | JoinError, never>(
-      isSqlError(error)
-        ? Effect.flatMap(addressOf(options), (database) => Effect.fail(unreachable(database, error)))
+      isDatabaseError(error)
+        ? Effect.flatMap(addressOf(options), (database) => Effect.fail(joinError(database, error)))
         : Effect.failCause(cause)
     )
   })
@@ -197,7 +203,7 @@ const stored =
       Layer.provide(ShardingConfig.layer({ ...shared, ...config })),
       Layer.provide(RpcSerialization.layerSchemaBinary()),
       Layer.provideMerge(database(options)),
-      orUnreachable(options)
+      orJoinError(options)
     )
 
 const healthOf = (options: RunnerOptions) => {

@@ -37,11 +37,15 @@ const migrations = Migrator.fromRecord({
 export const make = Migrator.make({})({ loader: migrations, table: "effect_rl_migrations" })
 
 /** SQLSTATE codes of a server that stops, crashes or starts, or has no free connection. effect reports them as unknown errors. */
-const passing = new Set(["57P01", "57P02", "57P03", "53300"])
+const away = new Set(["57P01", "57P02", "57P03", "53300"])
+
+/** Whether the database cannot be reached at the moment. */
+export const isAway = ({ reason }: SqlError.SqlError) =>
+  reason._tag === "ConnectionError" ||
+  Predicate.hasProperty(reason.cause, "code") && away.has(String(reason.cause.code))
 
 /** Whether the same statement may succeed later. */
-const isPassing = ({ reason }: SqlError.SqlError) =>
-  reason.isRetryable || Predicate.hasProperty(reason.cause, "code") && passing.has(String(reason.cause.code))
+const isPassing = (error: SqlError.SqlError) => error.isRetryable || isAway(error)
 
 const pause = "500 millis"
 

@@ -1,8 +1,10 @@
 /** Processes share a PostgreSQL database. Each group comes back exactly once, and a process without the secret is refused. */
 import { ClusterExecutor, JoinError, PostgresCluster, RunDriver } from "@effect-rl/cluster"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted, type Schema, Stream } from "effect"
 import { Sharding } from "effect/cluster"
+import { Reactivity } from "effect/reactivity"
 import * as Machines from "./Machines.ts"
 import * as Postgres from "./Postgres.ts"
 import * as Walks from "./Walks.ts"
@@ -47,6 +49,33 @@ describe("the address of a cluster's database", () => {
       const error = yield* refusal(runner(`postgres://trainer:hidden@127.0.0.1:${port}/runs`, "of the test", 1))
       assert.strictEqual(error.reason._tag, "Unreachable")
       assert.include(error.message, `postgres://trainer@127.0.0.1:${port}/runs: cannot reach it: `)
+    }))
+})
+
+/** Runs a statement in the database whenever a table of effect/cluster is created in it. */
+const whenCreated = (database: string, statement: string) =>
+  Effect.gen(function*() {
+    const sql = yield* PgClient.make({ url: Redacted.make(database) })
+    yield* sql.unsafe(`CREATE FUNCTION created() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF EXISTS (SELECT 1 FROM pg_event_trigger_ddl_commands() WHERE object_identity LIKE 'public.cluster_%')
+      THEN ${statement}; END IF;
+    END $$`)
+    yield* sql.unsafe("CREATE EVENT TRIGGER created ON ddl_command_end EXECUTE FUNCTION created()")
+  }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
+
+describe.skipIf(!Postgres.isHere)("a process whose cluster's tables cannot be created", () => {
+  const failures = [
+    ["Unreachable", "the database stops", "PERFORM pg_terminate_backend(pg_backend_pid())", "cannot reach it: "],
+    ["Refused", "the database refuses them", "RAISE 'no table for you'", "it answers with an error: no table for you"]
+  ] as const
+
+  it.live.each(failures)("fails as %s if %s", ([reason, , statement, message]) =>
+    Effect.gen(function*() {
+      const database = yield* Postgres.make
+      yield* whenCreated(database, statement)
+      const error = yield* refusal(runner(database, "of the test", yield* Postgres.freePort))
+      assert.strictEqual(error.reason._tag, reason)
+      assert.include(error.message, `${database}: ${message}`)
     }))
 })
 
