@@ -170,7 +170,7 @@ the interval of compare lies above 0 if the better method is better by ${shownEf
     )
   ].join("\n"),
   tableOf(even),
-  `Harder cases: two methods whose seeds vary by different amounts, different numbers of seeds, and methods of which each is better on some
-of the problems.`,
+  `Harder cases: two methods whose seeds vary by different amounts, different numbers of seeds, and methods each of which is better
+on some of the problems.`,
   tableOf(uneven)
 ])

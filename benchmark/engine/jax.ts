@@ -45,7 +45,7 @@ const prefill = jit(JaxModel.prefill)
 const decode = jit(JaxModel.decode)
 const uniform = Seed.uniform(0)
 
-/** Samples a token from each row of logits, with its log-probability. */
+/** Samples a token from each row of logits. */
 const draw = (logits: Float32Array) =>
   Int32Array.from({ length: slots }, (_, slot) => {
     const row = logits.subarray(slot * shape.vocabulary, (slot + 1) * shape.vocabulary)

@@ -93,7 +93,9 @@ in Node; the engine uses one per processor. Numbers are medians of ${rounds} alt
   ),
   `The engine's matrix product reaches ${
     Report.median(runs.map(({ ceiling }) => ceiling)).toFixed(0)
-  } GFLOP/s on all processors at 512×512×512; a trained token is ${(Workload.trainFlops / 1e6).toFixed(1)} MFLOP.`,
+  } GFLOP/s on all processors at 512×512×512; training on one token takes ${
+    (Workload.trainFlops / 1e6).toFixed(1)
+  } MFLOP.`,
   [
     Report.aim("GRPO step against the best PyTorch", leastAhead("groupStepsPerSecond"), "×", "at least", 1.8),
     Report.aim("packed step against the best PyTorch", leastAhead("trainTokensPerSecond"), "×", "at least", 0.9),

@@ -126,7 +126,7 @@ const measured = async (name: string, url: string, way: Way) => {
 }
 
 const equalSteps =
-  `Inspect View takes as few steps for questions about single attempts or scores, because its first page lists one log per iteration with
+  `Inspect View takes as few steps as effect-rl for questions about single attempts or scores, because its first page lists one log per iteration with
 attempts as rows. Brackets say what an answer lacks.`
 
 /** The load before the measurement, because its browsers load the machine. */
