@@ -1,4 +1,4 @@
-/** Losses as expressions: their terms, their graphs and what an update minimizes. Advanced. */
+/** Losses as expressions: their terms, their graphs and what an update minimises. Advanced. */
 
 /** A loss as one typed expression over the log-probabilities of one datum. */
 export * as LossExpression from "./losses/LossExpression.ts"
@@ -13,7 +13,7 @@ export * as LossGraph from "./losses/LossGraph.ts"
 export * as LossProgram from "./losses/LossProgram.ts"
 /** The losses that can be selected by name, with their options and constructors. */
 export * as NamedLoss from "./rl/NamedLoss.ts"
-/** The objective that an update minimizes over the tokens that received credit. */
+/** The objective that an update minimises over the tokens that received credit. */
 export * as Objective from "./rl/Objective.ts"
 /** The KL penalty of a run: its settings, and the reference weights that they name. */
 export * as KlPenalty from "./rl/KlPenalty.ts"

@@ -72,7 +72,10 @@ export interface GraphDatum {
   readonly counted?: Uint8Array
 }
 
-/** Texts by name that a program attaches to a training run or a checkpoint. The service returns them when it lists these. */
+/**
+ * Texts by name that a program attaches to a training run or a checkpoint. The service returns them with its lists of training runs and
+ * checkpoints.
+ */
 export type UserMetadata = Readonly<Record<string, string>>
 
 /** Retention and metadata of a saved checkpoint. */

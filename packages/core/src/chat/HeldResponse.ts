@@ -33,8 +33,8 @@ export const closing = ({ renderer: { stop }, tokenizer }: Pick<Model, "renderer
 }
 
 /**
- * The message and the deltas that the renderer parses from a response that consists of this text and the stop; `None` if the renderer
- * cannot parse it.
+ * The message and the deltas that the renderer parses from a response that consists of `text` and the stop; `None` if the renderer cannot
+ * parse it.
  */
 const reading = ({ renderer, tokenizer }: Model, messages: Messages, text: string) => {
   const reader = renderer.stream(messages)

@@ -123,7 +123,10 @@ const pieces = (
   return found
 }
 
-/** The tokens with which a model ends a response that ended with `text`: the same special token if it ends responses, or else its stop. */
+/**
+ * The tokens with which the model of `renderer` ends a response that ended with `text`: the same special token if this model ends responses
+ * with it, else the model's first stop, if there is one.
+ */
 const stopTokens = ({ renderer: { stop }, tokenizer }: Language, text: string): ReadonlyArray<number> => {
   const same = tokenizer.specialToken(text)
   if (same !== undefined && (same === tokenizer.eosTokenId || stop.some((end) => end === same || end === text))) {

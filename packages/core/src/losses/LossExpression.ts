@@ -58,10 +58,7 @@ export interface LossExpression<in out X extends Extras = {}> {
   readonly graph: LossGraph.LossGraph
 }
 
-/**
- * `parameters` are numbers that the body gets as terms. `symbols` are the LaTeX symbols of parameters and extras; the default is their
- * names.
- */
+/** The parameters, additional inputs, symbols and named equivalent of a loss expression. */
 export interface Options<P extends Readonly<Record<string, number>>, X extends Extras> {
   /** Numbers that the body gets as terms. Default: none. */
   readonly parameters?: P

@@ -63,7 +63,7 @@ const keywordsOf: Readonly<Record<string, ReadonlyArray<string>>> = {
   integer: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]
 }
 
-/** Maximum of `minItems` and `maxItems`. Larger counts make a grammar too large. */
+/** The largest `minItems` or `maxItems` that is enforced; a larger count would make the grammar too large. */
 const mostCount = 4096
 
 /** Maximum number of characters in a canonical schema. A longer one takes seconds to compile, during which nothing else is sampled. */

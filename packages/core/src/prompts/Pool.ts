@@ -38,7 +38,7 @@ export const best = (pool: Pool): Candidate | undefined =>
     undefined
   )
 
-/** Whether `left` is at least as good as `right` on every problem, and better on one. */
+/** Whether `left` is at least as good as `right` on every problem, and better on at least one. */
 const dominates = (left: Candidate, right: Candidate) =>
   left.scores.every((score, problem) => score >= (right.scores[problem] ?? -Infinity))
   && left.scores.some((score, problem) => score > (right.scores[problem] ?? -Infinity))

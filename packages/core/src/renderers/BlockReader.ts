@@ -37,7 +37,7 @@ type State =
   | { readonly at: "calls"; readonly open: string; readonly close: string }
   | { readonly at: "end" }
 
-/** Makes a reader of responses in this form. */
+/** Makes a reader of responses in the form that `blocks` describes. */
 export const make = (blocks: Blocks): MakeReader => (sink: DeltaSink) => {
   const openings = [ContentBlocks.openThinking, ...blocks.calls.map(([open]) => open)]
   const thinking = TrimmedText.make(sink.thinking, blocks.aroundThinking, blocks.aroundThinking)

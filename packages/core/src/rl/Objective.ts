@@ -1,5 +1,5 @@
 /**
- * The objective that an update minimizes over the tokens that received credit.
+ * The objective that an update minimises over the tokens that received credit.
  *
  * @example
  * Rl.run({ model, dataset, update: { loss: Objective.withObservations({ weight: 0.1 }) } })

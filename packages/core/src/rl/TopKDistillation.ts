@@ -15,7 +15,7 @@ import * as Statistics from "../records/Statistics.ts"
 import * as Pass from "../run/Pass.ts"
 import type { Objective } from "./Objective.ts"
 
-/** The teacher, and the divergence to minimize. */
+/** The teacher, and the divergence to minimise. */
 export interface Options<out E = never, out R = never> extends TopK.Teacher {
   /**
    * `forward` is cross entropy against the teacher's probabilities; `reverse` is the student's divergence from the teacher. Both are over

@@ -33,7 +33,7 @@ interface Progress {
   readonly transitions: Array<Trajectory.Transition>
   /** The conversation of each finished turn, without its response. A turn that shows only tokens repeats the previous turn's. */
   readonly conversations: Array<Env.Prompt["messages"]>
-  /** The tools that each of these conversations describes. */
+  /** The tools that each of `conversations` describes. */
   readonly offers: Array<Offered | undefined>
   /** The newest prompt; undefined before the first. */
   observation: Env.Prompt | undefined

@@ -135,7 +135,7 @@ const tokensOf = ({ action: { tokens }, branch, observation }: Trajectory.Transi
   branch
 })
 
-/** The messages in those tokens of a turn's prompt that the previous turn does not contain. */
+/** The messages in the tokens that a turn's prompt adds to the turn that it continues. */
 const addedIn = ({ decode, tokens }: Reading, index: number) => {
   const turn = tokens[index]
   if (decode === undefined || turn === undefined) return []

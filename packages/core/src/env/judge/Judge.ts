@@ -29,8 +29,8 @@ export const unclear = (key: string, answer: string, expected: string): JudgeErr
 }
 
 /**
- * Counts a verdict against the run's limit on judge calls. A call that would exceed the limit waits until the run ends. A plan, which asks
- * no judge, returns `neutral`.
+ * Counts a verdict against the run's limit on judge calls. A call that would exceed the limit waits until the run ends. While a run is only
+ * planned, no judge is asked, and the result is `neutral`.
  */
 export const call = <A, E, R>(verdict: Effect.Effect<A, E, R>, neutral: NoInfer<A>): Effect.Effect<A, E, R> =>
   Effect.flatMap(Metering, ({ judge }) => judge(verdict, neutral))

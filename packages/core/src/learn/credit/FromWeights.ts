@@ -51,7 +51,10 @@ export interface Gaps {
  */
 const leastLogprob = -50
 
-/** How many of a reading's trained tokens the other weights scored, and how many of these they forbid. */
+/**
+ * The number of a reading's trained tokens that the other weights scored, and the number of these in spans that contain a token below
+ * `leastLogprob`.
+ */
 interface Counts {
   readonly trained: number
   readonly forbidden: number

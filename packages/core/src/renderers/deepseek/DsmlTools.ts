@@ -71,7 +71,10 @@ const toolsText = Effect.fnUntraced(function*(renderer: string, message: Message
   return yield* new RendererError({ renderer, detail })
 })
 
-/** Adds a declaration to the preceding system message, or turns it into a system message. */
+/**
+ * Adds the declaration of tools to the system message before it; a declaration that comes first becomes the system message. Fails for a
+ * declaration at any other place.
+ */
 const declare = Effect.fnUntraced(function*(renderer: string, messages: Messages) {
   const at = messages.findIndex((message) => message.role === role)
   const message = messages[at]
@@ -105,7 +108,7 @@ const blockText = (renderer: string, message: Message.Message) =>
     (text) => message.role === "tool" ? `<tool_result>${text}</tool_result>` : text
   )
 
-/** Joins the text of each turn of users and tools in its first message. The other messages stay, but empty, so indices do not change. */
+/** Joins the texts of consecutive user and tool messages in the first of them. The other messages stay, but empty, so indices do not change. */
 const joinTurns = Effect.fnUntraced(function*(renderer: string, messages: Messages) {
   const joined = [...messages]
   let order: ReadonlyMap<string, number> = new Map()

@@ -1,4 +1,4 @@
-/** Tool-call conventions, recognized from the text of chat templates. */
+/** Tool-call conventions, recognised from the text of chat templates. */
 import type { CallForm } from "../../chat/CallForm.ts"
 import * as Message from "../../chat/Message.ts"
 import * as BlockReader from "../BlockReader.ts"
@@ -85,7 +85,7 @@ const readThinking = (response: string, thinking: Thinking): Message.Message => 
   }
 }
 
-/** Text and reasoning; calls are not recognized and stay text. */
+/** Text and reasoning; calls are not recognised and stay text. */
 const none: CallConvention = {
   name: "none",
   read: readThinking,

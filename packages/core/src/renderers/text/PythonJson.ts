@@ -183,7 +183,7 @@ const isArray = (json: Schema.JsonArray | Schema.JsonObject): json is Schema.Jso
 /** Whether a value is a JSON object. */
 export const isObject = (value: Value): value is ReadonlyMap<string, Value> => value instanceof Map
 
-/** Python's `repr` of a float: shortest digits, fixed notation from 1e-4 up to 1e16. */
+/** A float as Python's `json.dumps` writes it: shortest digits, fixed notation from 1e-4 up to 1e16. */
 const float = (value: number): string => {
   if (Number.isNaN(value)) return "NaN"
   if (!Number.isFinite(value)) return value > 0 ? "Infinity" : "-Infinity"

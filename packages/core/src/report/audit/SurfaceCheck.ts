@@ -149,7 +149,7 @@ const phraseOf = (sides: Sides): Feature => {
   return best
 }
 
-/** Whether answers with the feature are paid without the reference, and others are not paid with it. */
+/** Whether answers that have the feature but not the reference are paid, and answers that have the reference but not the feature are not. */
 const isIndifferent = ({ paid, unpaid }: Sides, { has }: Feature): boolean => {
   const lacking = (answer: Answer) => has(answer) && !answer.hasReference
   const right = (answer: Answer) => !has(answer) && answer.hasReference

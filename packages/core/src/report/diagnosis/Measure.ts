@@ -72,7 +72,7 @@ const inNats = (story: Story.Story<null>, name: string, isLowerBetter: boolean):
   return isThere(points) ? [{ name, unit: "nats", isLowerBetter, isHeldOut: false, points }] : []
 }
 
-/** The divergence from a teacher, which distillation minimizes whatever the rewards are. */
+/** The divergence from a teacher, which distillation minimises whatever the rewards are. */
 const divergence = "teacher_kl"
 
 /**

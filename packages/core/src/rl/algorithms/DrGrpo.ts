@@ -5,8 +5,8 @@ import * as Loss from "../../model/Loss.ts"
 import type { Algorithm } from "../Algorithm.ts"
 
 /**
- * Aᵢ = rᵢ − mean(r). The advantage is not divided by the standard deviation, which would favor groups that are nearly all right or all
- * wrong. The loss is not divided by the response length, which would favor long wrong responses. Uses PPO's clipped ratio and no KL
+ * Aᵢ = rᵢ − mean(r). The advantage is not divided by the standard deviation, which would favour groups that are nearly all right or all
+ * wrong. The loss is not divided by the response length, which would favour long wrong responses. Uses PPO's clipped ratio and no KL
  * penalty.
  *
  * @example

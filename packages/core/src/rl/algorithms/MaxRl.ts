@@ -5,7 +5,7 @@ import * as Loss from "../../model/Loss.ts"
 import type { Algorithm } from "../Algorithm.ts"
 
 /**
- * Aᵢ = (rᵢ − mean(r)) / mean(r), for rewards of 0 and 1. Rarely solved problems get more weight, as when maximizing the likelihood of right
+ * Aᵢ = (rᵢ − mean(r)) / mean(r), for rewards of 0 and 1. Rarely solved problems get more weight, as when maximising the likelihood of right
  * answers. Uses the policy gradient without clipping.
  *
  * @example

@@ -5,7 +5,7 @@ import type { Algorithm } from "../Algorithm.ts"
 import type { KlSettings } from "../KlPenalty.ts"
 
 /**
- * Advantages are normalized over the tokens of the whole batch, not within groups, so one attempt per prompt is enough. Uses PPO's clipped
+ * Advantages are normalised over the tokens of the whole batch, not within groups, so one attempt per prompt is enough. Uses PPO's clipped
  * ratio. The paper's reward includes a KL penalty per token: pass `kl` to add it.
  *
  * @example

@@ -155,7 +155,7 @@ export interface Collecting {
   readonly iteration: number
   readonly onTheirWay: ReadonlyArray<Begun>
   readonly waiting: ReadonlyArray<Ended>
-  /** The number of groups that its update still has room for. */
+  /** The number of groups for which the update still has room. */
   readonly places: number
   /** The number of groups in the update of a later iteration. */
   readonly size: (iteration: number) => number

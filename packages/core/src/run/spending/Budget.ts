@@ -70,8 +70,8 @@ const unknownDollars = (limit: number) =>
   })
 
 /**
- * Sends a request once its worst case fits into every limit. A request waits if it only fits after pending requests release their
- * reservations. A request that might exceed a limit never continues, because the run then ends.
+ * Makes an allowance, which sends a request once its worst case fits into every limit. A request waits if it only fits after pending
+ * requests release their reservations. A request that might exceed a limit never continues, because the run then ends.
  */
 const makeAllowance = Effect.fnUntraced(function*(limits: Caps.Amounts, before: Spent.Spent) {
   const exhausted = yield* Deferred.make<Caps.Name, InvalidOption>()

@@ -86,7 +86,7 @@ export const limits = (settings: Omit<typeof CapSettings.Type, "softShare">): Am
 export const exceeded = (amounts: Amounts, limits: Amounts): Name | undefined =>
   names.find((name) => amounts[name] > limits[name])
 
-/** A warning for each limit whose soft share is spent. The text depends only on the limit, so repeated warnings can be recognized. */
+/** A warning for each limit whose soft share is spent. The text depends only on the limit, so repeated warnings can be recognised. */
 export const warnings = (spent: Spent, limits: Amounts, softShare: number): ReadonlyArray<string> => {
   const used = amounts(spent)
   return names.filter((name) => Number.isFinite(limits[name]) && used[name] >= softShare * limits[name]).map((name) =>

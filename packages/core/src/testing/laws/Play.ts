@@ -25,7 +25,7 @@ export interface Options {
   readonly seeds?: ReadonlyArray<number>
   /** The number of turns after which an episode is left; default 8. */
   readonly turns?: number
-  /** Whether the environment may omit or rewrite parts of the history, for example by summarizing it; default false. */
+  /** Whether the environment may omit or rewrite parts of the history, for example by summarising it; default false. */
   readonly forgets?: boolean
   /** The time limit of one call, in virtual time; default 10 minutes. */
   readonly deadline?: Duration.Input

@@ -34,7 +34,7 @@ const before = ({ shown, turns }: Play.Played, turn: number) => {
   return [...(shown[continued]?.tokens ?? []), ...(turns[continued]?.sent ?? [])]
 }
 
-/** The first turn whose prompt does not start with these tokens; −1 if there is none. */
+/** The first turn whose prompt does not start with the tokens that it must start with; −1 if there is none. */
 const firstUndeclared = (played: Play.Played) =>
   played.shown.findIndex(({ tokens }, turn) => !begins(tokens, before(played, turn)))
 
