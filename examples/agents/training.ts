@@ -29,7 +29,7 @@ const train = Effect.fnUntraced(function*(answer: Answer) {
   yield* Rl.run({ model, dataset, sampling: { maxTokens: 48 }, update: { learningRate: 1e-3 } }).pipe(
     Stream.filter(RunRecord.guards.Updated),
     Stream.runForEach(({ iteration, reward }) =>
-      Console.log(`iteration ${iteration}: reward ${reward?.mean.toFixed(2)}`)
+      Console.log(`iteration ${iteration + 1}: reward ${reward?.mean.toFixed(2)}`)
     )
   )
 })

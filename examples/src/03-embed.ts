@@ -34,7 +34,7 @@ export const app = Effect.gen(function*() {
   const progress = yield* Ref.make("no iteration yet")
   const training = learnSums(0.6).pipe(
     Stream.runForEach(({ iteration, reward }) =>
-      Ref.set(progress, `iteration ${iteration}: reward ${reward?.mean.toFixed(2)}`)
+      Ref.set(progress, `iteration ${iteration + 1}: reward ${reward?.mean.toFixed(2)}`)
     ),
     Effect.timeout("2 minutes"),
     Effect.catchReason(

@@ -35,7 +35,7 @@ export const reported = ({ iteration, metrics }: RunRecord.Updated) => ({
 
 const iterations = learnSums(1e-3).pipe(
   Stream.runForEach(({ iteration, metrics, reward }) =>
-    Console.log(`iteration ${iteration}: reward ${reward?.mean.toFixed(3)}, ${metrics["optim/datums"]} datums`)
+    Console.log(`iteration ${iteration + 1}: reward ${reward?.mean.toFixed(3)}, ${metrics["optim/datums"]} datums`)
   )
 )
 

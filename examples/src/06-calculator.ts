@@ -46,7 +46,7 @@ export const program = Effect.gen(function*() {
     Stream.filter(RunRecord.guards.Updated),
     Stream.tap(({ iteration, metrics, reward }) =>
       Console.log(
-        `iteration ${iteration}: reward ${reward?.mean}, calculator used in ${
+        `iteration ${iteration + 1}: reward ${reward?.mean}, calculator used in ${
           metrics["env/all/used_calculator"]
         } of all episodes`
       )

@@ -27,7 +27,7 @@ export const program = Effect.gen(function*() {
   })
   return yield* Rl.run({ model, dataset, sampling: { maxTokens: 48 }, update: { learningRate: 1e-3 } }).pipe(
     Stream.filter(RunRecord.guards.Updated),
-    Stream.tap(({ iteration, reward }) => Console.log(`iteration ${iteration}: reward ${reward?.mean.toFixed(2)}`)),
+    Stream.tap(({ iteration, reward }) => Console.log(`iteration ${iteration + 1}: reward ${reward?.mean.toFixed(2)}`)),
     Stream.runCollect
   )
 })
