@@ -16,8 +16,8 @@ import * as Network from "./Network.ts"
 /** An agent, and the replies of its model. */
 export interface Options<out E = never, out R = never> {
   readonly run: AgentEnv.Options<E, R>["run"]
-  /** Plausible model replies, from which a seed chooses. */
-  readonly replies: readonly [string, ...ReadonlyArray<string>]
+  /** Plausible model replies, from which a seed chooses. If there are none, the model says nothing. */
+  readonly replies: ReadonlyArray<string>
   /** Model names that the agent uses, such as a hard-coded one. */
   readonly names?: ReadonlyArray<string>
   /** Where the agent reaches its model, such as the `open` of an `AgentGateway`. Default: an in-process `fetch`. */
@@ -84,7 +84,7 @@ const end = "<|im_end|>"
 const saying = (replies: Options["replies"], seed: number) => ({
   act: ({ key }: { readonly key: { readonly turn: number } }) =>
     Effect.sync(() => {
-      const tokens = tokenizer.encode(`${replies[(seed + key.turn) % replies.length] ?? replies[0]}${end}`)
+      const tokens = tokenizer.encode(`${replies[(seed + key.turn) % replies.length] ?? ""}${end}`)
       return { tokens, logprobs: new Float32Array(tokens.length).fill(-1), stopReason: "stop" as const }
     })
 })
