@@ -106,7 +106,7 @@ type DatabaseError = SqlError | MigrationError
 
 const isDatabaseError = (error: unknown): error is DatabaseError => isSqlError(error) || error instanceof MigrationError
 
-/** The error of a process that the database failed. The cause of an SQL error's reason holds the driver's own message. */
+/** The error for a database that failed while a process joined. The cause of an SQL error's reason holds the driver's own message. */
 const joinError = (database: string, error: DatabaseError): JoinError => {
   if (!isSqlError(error)) {
     return isSqlError(error.cause)
