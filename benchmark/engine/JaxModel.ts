@@ -150,7 +150,8 @@ export const loss = (
 }
 
 /**
- * The logits of the last prompt token, and the keys and values of each layer, shape `[B, slots, heads, size]`, padded to the full length.
+ * The logits of the last prompt token, and the keys and values of each layer, shape `[B, T, heads, size]`, padded with zeros for the new
+ * tokens.
  */
 export const prefill = (
   frozen: Parameters,
@@ -171,7 +172,7 @@ export const prefill = (
   return [logits.reshape([batch, length, vocabulary]).slice([], length - 1), caches]
 }
 
-/** Decodes one token per sequence. `place` is 1 at the slot to write; `bias` is strongly negative at slots that are still empty. */
+/** Decodes one token per sequence. `place` is 1 at the position to write; `bias` is strongly negative at positions that are still empty. */
 export const decode = (
   frozen: Parameters,
   factors: Parameters,

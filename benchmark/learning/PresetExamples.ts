@@ -42,7 +42,7 @@ const optionsOf = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>,
 
 const isEven = (seed: number, index: number) => Seed.derive(seed, "PresetExamples", index) % 2 === 0
 
-/** Each question with the answer to another question. */
+/** The questions, with their answers in a random order. */
 const mixedAnswers = (seed: number): ReadonlyArray<SupervisedDataset.Conversation> => {
   const rows = WorkedSums.examples()
   const order = Seed.permutation(rows.length, seed)

@@ -122,9 +122,7 @@ const poolTurn = Effect.callback<number>((resume) =>
   )
 )
 
-/**
- * Runs one turn and measures its verdicts per second and the peak memory of its processes, without the memory that other providers hold.
- */
+/** Runs one turn, and measures its verdicts per second and the peak memory of all child processes of this one. */
 const timed = Effect.fnUntraced(function*(name: string, turn: Measured["turn"]) {
   let mebibytes = 0
   const watch = setInterval(() => mebibytes = Math.max(mebibytes, below(String(process.pid))), 100)

@@ -10,7 +10,7 @@ const leastSeconds = 1
 
 const residentMegabytes = () => process.memoryUsage().rss / 1e6
 
-/** The value and the seconds of the fastest pass after a first one, which warms the caches up. */
+/** The value of a pass, and the seconds of the fastest one. A first pass, which is not timed, warms up the caches. */
 const best = <A>(pass: () => A) => {
   let [value, seconds] = [pass(), Infinity]
   const end = performance.now() + 1000 * leastSeconds
