@@ -56,7 +56,7 @@ const compareRuns = Effect.fnUntraced(function*({ at, ...names }: Options) {
   const [left, right] = [yield* sideOf(names.left), yield* sideOf(names.right)]
   const losses = Option.isNone(at) ? Compare.losses(left, right) : []
   const paired = Effect.fromResult(Compare.runs(left, right, Option.getOrUndefined(at)))
-  // Supervised runs have no attempts to pair.
+  // Supervised and preference runs have no attempts to pair.
   const compared = yield* losses.length > 0
     ? Effect.orElseSucceed(paired, (): ReadonlyArray<Compare.Comparison> => [])
     : paired

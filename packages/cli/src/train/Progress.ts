@@ -88,7 +88,7 @@ export const update = (self: Progress, record: RunRecord.RunRecord): Progress =>
         ...self,
         iteration: record.iteration,
         phase: "sampling",
-        // A proposal's groups are added to those of its iteration.
+        // The record of a proposal counts all groups of its iteration, so the finished ones still count.
         groups: { completed: record.proposal === undefined ? 0 : self.groups.completed, total: record.groups }
       }
     case "GroupRolledOut":

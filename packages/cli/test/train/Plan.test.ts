@@ -75,7 +75,7 @@ describe("A plan", () => {
         const plan = yield* Plan.make({ ...task, settings, replacing: Effect.succeed(replacing) })
         const { own } = plan.total
         assert.strictEqual(own.sampled, batches * 2 * 3 * 8)
-        // The groups of both iterations; each batch has two.
+        // The tokens of one group (each batch has two), times the groups on which both iterations train.
         assert.strictEqual(own.trained, (own.prefilled + own.sampled) / batches / 2 * 2 * trained)
       }).pipe(Effect.provide(backend))
   )

@@ -45,7 +45,8 @@ export const make = (turns: Semaphore, most: number): WarmPool => {
       waiting++
       tell = given
     }
-    // As a child of the sandbox's scope, it would be interrupted before its program is killed, and so would the fiber that awaits the outcome.
+    // Detached: in the sandbox's scope, this fiber would be interrupted before its program is killed, and so would the fiber that awaits
+    // the outcome.
     const fiber = yield* Effect.forkDetach(Effect.ensuring(start({ on }), Effect.sync(leave)), {
       startImmediately: true
     })
