@@ -14,7 +14,7 @@ export const ask = async (
 
 export const replies = ["yes", "no", "perhaps"] as const
 
-/** Asks twice, and expects the answer "yes". */
+/** Asks twice. The reward is 1 if one of the answers contains "yes". */
 export const good = async (session: AgentEnv.Session) => {
   const first = await ask(session, "Is it so?")
   const second = await ask(session, "Are you sure?")

@@ -14,7 +14,7 @@ const endsOf = (lengths: ReadonlyArray<number>) => {
   return lengths.map((length) => end += length)
 }
 
-/** Tokens of the given lengths, and one more, so that the total is `total`. */
+/** The ends of tokens with the given lengths before `total`, and of a last token, which ends at `total`. */
 const upTo = (lengths: ReadonlyArray<number>, total: number) => {
   const ends = endsOf(lengths).filter((end) => end < total)
   return [...ends, total]

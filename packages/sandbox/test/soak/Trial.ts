@@ -25,7 +25,7 @@ const endless = ["while True: pass", "import time; time.sleep(600)"] as const
 
 const is = (...endings: ReadonlyArray<string>) => (ending: Ending) => endings.includes(ending)
 
-/** Whether it failed in any of the ways that providers report. */
+/** Whether the trial's program failed, in any of the forms in which providers report this. */
 const failed = (ending: Ending) => /^(Exited [1-9]|Signalled|OutOfMemory|OutputLimit disk)/.test(ending)
 
 const addition = (draw: Draw.Draw): Trial => {

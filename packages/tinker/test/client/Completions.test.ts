@@ -11,7 +11,7 @@ interface Fate {
   /** Milliseconds. */
   readonly takes: number
   readonly ends: "finished" | "failed" | "lost"
-  /** Whether the service lists it when it finishes. */
+  /** Whether the service lists the sample among the finished ones. */
   readonly isListed: boolean
 }
 

@@ -120,7 +120,9 @@ const learn = (note: Note, client: TrainingClient.TrainingClient, life: number, 
 const step = (note: Note, client: TrainingClient.TrainingClient, life: number, learningRate: number) =>
   note("optimStep", run(client.optimStep({ learningRate })), { life, deeds: [`step ${learningRate}`], patience: 3 })
 
-/** Three of six samples run at once; the deadline of the others starts when one has ended. */
+/**
+ * Limit in deadlines for a call of a round. Three of a round's six calls run at once; the deadline of another starts when one has ended.
+ */
 const placePatience = 2
 
 /** A sequence without the service's id, which differs between answers. */

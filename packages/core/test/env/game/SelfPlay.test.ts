@@ -141,7 +141,7 @@ describe("SelfPlay under faults", () => {
       }))
     }))
 
-  /** Plays one match in virtual time, and returns what it still holds at the end. */
+  /** Plays one match in virtual time. Returns how it ended, and the resources that were not released. */
   const simulate = Effect.fnUntraced(function*(seed: number, options: Simulation.Options = {}) {
     const nimGroup = yield* group(7)
     const match = Effect.gen(function*() {

@@ -66,7 +66,7 @@ describe("requests that might exceed a limit together", () => {
       assert.strictEqual(yield* together(limits), count)
     }).pipe(Effect.provide(slow)))
 
-  /** The first of four requests takes one minute, and the second takes three. */
+  /** The first of four requests takes one minute, and the others take three. */
   const uneven = Task.layer({
     sample: Task.answersHalf,
     faults: [
