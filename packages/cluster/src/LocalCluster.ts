@@ -3,7 +3,8 @@ import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import type { MessageStorage } from "effect/cluster/MessageStorage"
 import * as RunnerAddress from "effect/cluster/RunnerAddress"
 import type { Sharding } from "effect/cluster/Sharding"
-import type { ShardingConfig } from "effect/cluster/ShardingConfig"
+import * as ShardingConfig from "effect/cluster/ShardingConfig"
+import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
 import type { ConfigError } from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -11,6 +12,7 @@ import * as Option from "effect/Option"
 import type { SocketServerError } from "effect/socket/SocketServer"
 import { createServer } from "node:net"
 import { Drivers } from "./Drivers.ts"
+import * as Members from "./Members.ts"
 import * as Sqlite from "./Sqlite.ts"
 
 export interface Options {
@@ -24,7 +26,7 @@ const host = "127.0.0.1"
  * Settings with which a lost runner is noticed within two seconds. This is safe because runners on one machine report
  * promptly.
  */
-const shared: Partial<ShardingConfig["Service"]> = {
+const shared: Partial<ShardingConfig.ShardingConfig["Service"]> = {
   shardsPerGroup: 60,
   shardLockRefreshInterval: "500 millis",
   shardLockExpiration: "2 seconds",
@@ -61,10 +63,15 @@ export const runner = (
       shardingConfig: { ...shared, runnerAddress: Option.some(RunnerAddress.make(host, port)) }
     }))).pipe(Layer.merge(Drivers.layer), Layer.provide(Sqlite.layer(database)))
 
-/** The services of a process that sends groups to the runners. */
+const clientConfig = { ...shared, runnerAddress: Option.none() }
+
+/** The services of a process that sends groups to the runners and logs which runners exist. It does not listen on any port. */
 export const client = ({ database }: Options): Layer.Layer<Sharding | MessageStorage | Drivers, ConfigError> =>
-  NodeClusterSocket.layer({
-    clientOnly: true,
-    storage: "sql",
-    shardingConfig: { ...shared, runnerAddress: Option.none() }
-  }).pipe(Layer.merge(Drivers.layer), Layer.provide(Sqlite.layer(database)))
+  NodeClusterSocket.layer({ clientOnly: true, storage: "sql", shardingConfig: clientConfig }).pipe(
+    Layer.merge(Drivers.layer),
+    Layer.merge(Members.logged.pipe(
+      Layer.provide(Layer.orDie(SqlRunnerStorage.layer)),
+      Layer.provide(ShardingConfig.layer(clientConfig))
+    )),
+    Layer.provide(Sqlite.layer(database))
+  )
