@@ -3,6 +3,7 @@ import type { RunRecord } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { Seed, type Trajectory } from "@effect-rl/core/environments"
 import type { GroupResult } from "@effect-rl/core/program"
+import { GroupMeasures } from "@effect-rl/core/records"
 import { Option } from "effect"
 
 export const rollouts = 100_000
@@ -67,15 +68,15 @@ export const group = (index: number): GroupResult.Completed => {
 }
 
 /** The record of a group. */
-export const record = ({ key, rewardsG, samplerStep, tags }: GroupResult.Completed): RunRecord.Entry => ({
+export const record = (group: GroupResult.Completed): RunRecord.Entry => ({
   _tag: "GroupRolledOut",
-  iteration: samplerStep,
-  step: samplerStep,
-  key,
-  tags,
+  iteration: group.samplerStep,
+  step: group.samplerStep,
+  key: group.key,
+  tags: group.tags,
   outcome: "Completed",
-  rewards: Array.from(rewardsG),
-  members: Array.from(rewardsG, () => ({
+  rewards: Array.from(group.rewardsG),
+  members: Array.from(group.rewardsG, () => ({
     turns,
     sampled: turns * sampledTokens,
     observed: turns * promptTokens,
@@ -86,5 +87,6 @@ export const record = ({ key, rewardsG, samplerStep, tags }: GroupResult.Complet
   retries: 0,
   milliseconds: 1,
   times: { sampling: groupSize * turns * 900, environment: groupSize * turns * 100, grading: 0 },
+  measures: GroupMeasures.of(group),
   spent: { prefilled: 0, sampled: 0, trained: 0 }
 })

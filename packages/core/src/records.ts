@@ -1,5 +1,7 @@
 /** The records of a run and their readers: groups, reports, audits and re-grading. Advanced. */
 
+/** What lists of rollouts and problems show of a group: its problem, its members' metrics and the policy's surprise. */
+export * as GroupMeasures from "./rollout/GroupMeasures.ts"
 /** A rolled out group as lossless JSON: the payload of a `GroupRolledOut` record. */
 export * as GroupPayload from "./rollout/payload/GroupPayload.ts"
 /**

@@ -140,6 +140,21 @@ export const GroupTimes = Schema.Struct({
 })
 export interface GroupTimes extends Schema.Schema.Type<typeof GroupTimes> {}
 
+/** What lists of rollouts and problems show of a group, so they need not read its payload. */
+export const GroupMeasures = Schema.Struct({
+  /** The environment's question and expected answer, each cut to 300 characters. Without a question, `question` is the group's key. */
+  problem: Schema.Struct({
+    question: Schema.String,
+    reference: Schema.String,
+    /** A digest of the whole texts; absent if none was cut. */
+    digest: Schema.optionalKey(Schema.String)
+  }),
+  names: Schema.Array(Schema.String),
+  /** The values of each member, in the order of `names`; null for a measure that the member lacks, and for a dropped member. */
+  members: Schema.Array(Schema.NullOr(Schema.Array(Schema.NullOr(Schema.Finite))))
+})
+export interface GroupMeasures extends Schema.Schema.Type<typeof GroupMeasures> {}
+
 /** A group was rolled out, for training or for the named evaluator. The payload holds its trajectories without loss. */
 export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
   ...stamp,
@@ -166,6 +181,8 @@ export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
   milliseconds: Schema.Finite,
   /** The durations of the rollout; absent for a skipped group. */
   times: Schema.optionalKey(GroupTimes),
+  /** Absent in records of earlier versions, whose measures are computed from the payload. */
+  measures: Schema.optionalKey(GroupMeasures),
   /**
    * Tokens of all requests for the group: those of its members, failed attempts included, of other players and of judges. Absent in records
    * of earlier versions, which readers count as zero.

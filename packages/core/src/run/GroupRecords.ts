@@ -9,6 +9,7 @@ import * as RunRecord from "../records/RunRecord.ts"
 import { type RunError, RunStore } from "../records/RunStore.ts"
 import * as Usage from "../records/Usage.ts"
 import type { Finished, GroupLog, Origin } from "../rollout/GroupLog.ts"
+import * as GroupMeasures from "../rollout/GroupMeasures.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import * as GroupPayload from "../rollout/payload/GroupPayload.ts"
 import * as Story from "../story/Story.ts"
@@ -173,6 +174,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
         tags: result.tags,
         outcome: result._tag,
         ...outcome(result),
+        measures: GroupMeasures.of(result),
         milliseconds,
         usage,
         spent,

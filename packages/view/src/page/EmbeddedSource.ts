@@ -1,10 +1,8 @@
 /** Reads the run that an exported page contains. */
-import * as LogNames from "@effect-rl/core/story/LogNames"
 import * as NewTokens from "@effect-rl/core/story/NewTokens"
 import type { Embedded } from "../story/Embedded.ts"
 import type { GroupView, Piece } from "../story/Entry.ts"
 import * as Hits from "../story/Hits.ts"
-import * as Measures from "../story/Measures.ts"
 import type { Source } from "./Source.ts"
 
 const bytesOf = (base64: string) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
@@ -23,23 +21,9 @@ const hitsIn = ({ key, members }: GroupView, sought: string) =>
     }, sought).map((hit) => ({ key, member: index, ...hit }))
   )
 
-const measuresOf = (transcripts: Embedded["transcripts"]) =>
-  Measures.collect(
-    Object.entries(transcripts).map(([sequence, { key, members }]) => {
-      const { [LogNames.question]: question, [LogNames.reference]: reference } = members.find((member) =>
-        member !== null
-      )?.turns[0]?.logs ?? {}
-      return {
-        sequence: Number(sequence),
-        problem: { question: String(question ?? key), reference: String(reference ?? "") },
-        members: members.map((member) => member === null ? null : Measures.of(member.turns, member.metrics))
-      }
-    })
-  )
-
 const onlyOne = () => Promise.reject(new Error("an exported page has only one run"))
 
-const sourceOf = ({ entries, findings, line, log, transcripts }: Embedded): Source => ({
+const sourceOf = ({ entries, findings, line, log, measures, transcripts }: Embedded): Source => ({
   isLive: false,
   runs: () => Promise.resolve([line]),
   follow: (_, { onEntries, onWritten }) => {
@@ -48,7 +32,7 @@ const sourceOf = ({ entries, findings, line, log, transcripts }: Embedded): Sour
     return Promise.resolve(() => {})
   },
   findings: () => Promise.resolve(findings),
-  measures: () => Promise.resolve(measuresOf(transcripts)),
+  measures: () => Promise.resolve(measures),
   log: () => Promise.resolve(log),
   transcript: ({ sequence }) => {
     const view = transcripts[sequence]

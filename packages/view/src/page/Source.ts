@@ -40,7 +40,7 @@ export interface Source {
   readonly transcript: (query: TranscriptQuery) => Promise<GroupView>
   /** Audits the run. */
   readonly findings: (run: string) => Promise<Findings>
-  /** The measures of the run's rollouts, from their transcripts. */
+  /** The measures of the run's rollouts. */
   readonly measures: (run: string) => Promise<Measures>
   /** The run's metrics, as series over the axis. */
   readonly metrics: (run: string, axis: MetricSeries.Axis) => Promise<ReadonlyArray<MetricSeries.MetricSeries>>

@@ -11,6 +11,7 @@ import type * as Entry from "../story/Entry.ts"
 import { Languages } from "./Languages.ts"
 import * as LogTail from "./LogTail.ts"
 import * as LossTerms from "./LossTerms.ts"
+import { Measuring, withoutMeasures } from "./Measuring.ts"
 import * as PageFiles from "./PageFiles.ts"
 import * as RunCache from "./RunCache.ts"
 import * as TrainedTurns from "./TrainedTurns.ts"
@@ -74,7 +75,8 @@ const html = (script: string, style: string, data: string) => {
 }
 
 /**
- * The HTML page of the run in a directory. It contains all records, and transcripts from both ends of the run, up to 64 million characters.
+ * The HTML page of the run in a directory. It contains all records, the measures of all rollouts, and transcripts from both ends of
+ * the run, up to 64 million characters.
  *
  * @example
  * const text = yield* ExportedPage.make("runs/arithmetic-0")
@@ -87,13 +89,14 @@ export const make = Effect.fn("ExportedPage.make")(
     const findings = yield* cache.findings(run)
     const embedded: Embedded = {
       line: yield* cache.line(run, yield* Clock.currentTimeMillis),
-      entries: told.story.records,
+      entries: told.story.records.map(withoutMeasures),
       findings,
+      measures: yield* Measuring.use(({ of }) => of(told)),
       log: yield* LogTail.read(run),
       transcripts: yield* transcriptsOf(told)
     }
     const script = (yield* PageFiles.script).replaceAll("</script", "<\\/script")
     return html(script, yield* PageFiles.style, gzipSync(JSON.stringify(embedded)).toString("base64"))
   },
-  Effect.provide(Layer.merge(RunCache.RunCache.layer, Languages.layer))
+  Effect.provide(Layer.mergeAll(RunCache.RunCache.layer, Languages.layer, Measuring.layer))
 )

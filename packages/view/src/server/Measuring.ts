@@ -1,51 +1,23 @@
-/** Reads the measures of all rollouts from a run's transcripts. */
-import type { EnvMetric } from "@effect-rl/core"
-import type { Trajectory } from "@effect-rl/core/environments"
-import { GroupResult } from "@effect-rl/core/program"
-import { type Recorded, Rollouts } from "@effect-rl/core/records"
+/** Collects the measures of a run's rollouts from its records, and for records of earlier versions from their payloads. */
+import type { RunRecord } from "@effect-rl/core"
+import { GroupMeasures, type Recorded, Rollouts } from "@effect-rl/core/records"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import * as Struct from "effect/Struct"
 import * as Measures from "../story/Measures.ts"
 import type * as RunCache from "./RunCache.ts"
 
-const plain = (metrics: EnvMetric.Metrics) =>
-  Object.fromEntries(
-    Object.entries(metrics).map(([name, metric]) => [name, metric.kind === "rate" ? metric.hit : metric.value])
-  )
-
-/** A group's measures, without the sequence number of its record. */
-type Told = Omit<Measures.Measured, "sequence">
-
-const memberOf = ({ transitions }: Trajectory.Trajectory, graded: EnvMetric.Metrics) =>
-  Measures.of(
-    transitions.map(({ action, metrics }) => ({ metrics: plain(metrics), logprobs: Array.from(action.logprobs) })),
-    plain(graded)
-  )
-
-/** The measures of a group. If the environment names no question, the problem is identified by the group's key. */
-const toldOf = (result: GroupResult.GroupResult): Told => {
-  if (GroupResult.isSkipped(result)) return { problem: { question: result.key, reference: "" }, members: [] }
-  const [first] = result.members.flatMap((member) => Option.toArray(member))
-  const { question = "", reference = "" } = first?.task ?? {}
-  return {
-    problem: { question: question === "" ? result.key : question, reference },
-    members: result.members.map((member, index) =>
-      Option.match(member, {
-        onNone: () => null,
-        onSome: (trajectory) => memberOf(trajectory, result.metricsG[index] ?? {})
-      })
-    )
-  }
-}
+/** The record as a page receives it first: most screens need no measures, which have their own request. */
+export const withoutMeasures = (record: Recorded.Recorded): Recorded.Recorded =>
+  record._tag === "GroupRolledOut" ? Struct.omit(record, ["measures"]) : record
 
 /** Maximum number of runs whose measures are cached. */
 const kept = 4
 
 /** Measured groups by payload offset; payloads never change. */
-type Known = Map<number, Told>
+type Known = Map<number, RunRecord.GroupMeasures>
 
 const make = Effect.sync(() => {
   const runs = new Map<string, Known>()
@@ -59,13 +31,12 @@ const make = Effect.sync(() => {
   }
 
   const measure = Effect.fnUntraced(function*(reader: RunCache.Told["reader"], known: Known, group: Recorded.Group) {
-    const { payload } = group
-    const before = payload === undefined ? undefined : known.get(payload.offset)
+    const { key, measures, payload } = group
+    const before = measures ?? (payload === undefined ? undefined : known.get(payload.offset))
     if (before !== undefined) return before
     const result = yield* Rollouts.result(reader, group)
-    const told = result === undefined
-      ? { problem: { question: group.key, reference: "" }, members: [] }
-      : toldOf(result)
+    if (result === undefined) return GroupMeasures.unplayed(key)
+    const told = GroupMeasures.of(result)
     if (payload !== undefined) known.set(payload.offset, told)
     return told
   })
@@ -77,7 +48,7 @@ const make = Effect.sync(() => {
     for (const record of story.records) {
       if (record._tag !== "GroupRolledOut") continue
       const read = yield* Effect.result(measure(reader, known, record))
-      if (Result.isSuccess(read)) measured.push({ sequence: record.sequence, ...read.success })
+      if (Result.isSuccess(read)) measured.push({ ...read.success, sequence: record.sequence })
       else unread++
     }
     return Measures.collect(measured, unread)
@@ -86,7 +57,7 @@ const make = Effect.sync(() => {
   return Measuring.of({ of })
 })
 
-/** Measures of runs' rollouts. Results are cached, so only the new groups of a live run are read. */
+/** Measures of runs' rollouts. Payloads that had to be read are remembered, so only the new groups of a live run are read. */
 export class Measuring extends Context.Service<Measuring, {
   readonly of: (told: RunCache.Told) => Effect.Effect<Measures.Measures>
 }>()("@effect-rl/view/Measuring") {

@@ -12,7 +12,7 @@ import { FollowedRuns } from "./FollowedRuns.ts"
 import { Languages } from "./Languages.ts"
 import * as LogTail from "./LogTail.ts"
 import * as LossTerms from "./LossTerms.ts"
-import { Measuring } from "./Measuring.ts"
+import { Measuring, withoutMeasures } from "./Measuring.ts"
 import * as Regrading from "./Regrading.ts"
 import { RunCache } from "./RunCache.ts"
 import * as Search from "./Search.ts"
@@ -37,14 +37,14 @@ const languageOf = (story: Story.Story) => Effect.flatMap(Languages, (languages)
 export const records = Effect.fnUntraced(function*({ run }: OfRun) {
   const { isWritten, story } = yield* told(run)
   yield* Effect.flatMap(Languages, (languages) => languages.prepare(story))
-  return HttpServerResponse.jsonUnsafe({ isWritten, entries: story.records })
+  return HttpServerResponse.jsonUnsafe({ isWritten, entries: story.records.map(withoutMeasures) })
 })
 
 /** The records' JSON, cached because several pages may receive it. */
 const texts = new WeakMap<RunRecord.RunRecord, string>()
 
 const text = (record: RunRecord.RunRecord) => {
-  const known = texts.get(record) ?? JSON.stringify(Recorded.make(record))
+  const known = texts.get(record) ?? JSON.stringify(withoutMeasures(Recorded.make(record)))
   texts.set(record, known)
   return known
 }
