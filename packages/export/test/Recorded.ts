@@ -1,9 +1,10 @@
 /** Records a short run: one evaluation and two iterations of a task with a tool, including a group that lost a member. */
-import { type RunRecord, RunStore, Score } from "@effect-rl/core"
+import { Message, type RunRecord, RunStore, Score } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import type { Trajectory } from "@effect-rl/core/environments"
-import type { GroupResult } from "@effect-rl/core/program"
+import type { GroupResult, Prices } from "@effect-rl/core/program"
 import { GroupPayload } from "@effect-rl/core/records"
+import type { ToolSpec } from "@effect-rl/core/renderers"
 import { Clock, Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 
@@ -86,12 +87,16 @@ const rolledOut = (
   spent
 })
 
-export const opened = (iteration: number, continuesAfter: number): RunRecord.Entry => ({
+export const opened = (
+  iteration: number,
+  continuesAfter: number,
+  prices?: Readonly<Record<string, Prices.Price>>
+): RunRecord.Entry => ({
   _tag: "Opened",
   program: "rl",
   version: "0.0.0",
   identity: { model: "a model", loss: "importance_sampling" },
-  settings: { seed: 0 },
+  settings: { seed: 0, ...(prices !== undefined && { prices }) },
   capabilities: {},
   iteration,
   iterations: 2,
@@ -211,4 +216,26 @@ export const recordNewest = Effect.gen(function*() {
   yield* append(opened(0, -1))
   yield* append(rolledOut(group, 3), group)
   yield* append(updated(3, 1))
+})
+
+/** The tool that the policy of `recordOffered` may call. */
+export const calculator: ToolSpec.ToolSpec = {
+  name: "calculator",
+  description: "Evaluates an expression",
+  parameters: { type: "object", properties: { expression: { type: "string" } }, required: ["expression"] }
+}
+
+/** Records a group whose prompts describe a tool, in a run that was given prices. */
+export const recordOffered = Effect.gen(function*() {
+  const { transitions: [first, ...others], ...rest } = member("5", 1)
+  if (first === undefined) return
+  const messages = [Message.user("What is 2 + 3?")]
+  const described = { ...first, shown: { messages, offered: { tools: [calculator], messages: 0 } } }
+  const group = {
+    ...completed("0/offered", [1]),
+    members: [Option.some({ ...rest, transitions: [described, ...others] })]
+  }
+  yield* append(opened(0, -1, { "a model": { prefill: 250_000, sample: 500_000 } }))
+  yield* append(rolledOut(group, 0), group)
+  yield* append(updated(0, 1))
 })

@@ -5,6 +5,7 @@
  * @see https://github.com/open-telemetry/semantic-conventions-genai
  */
 import type { RunRecord } from "@effect-rl/core"
+import type { OpenAi } from "@effect-rl/core/renderers"
 
 export type Attributes = Readonly<Record<string, string | number | boolean | ReadonlyArray<string>>>
 
@@ -79,8 +80,16 @@ export const runAttributes = (run: string, { identity, program }: RunRecord.Open
   ...(typeof identity["model"] === "string" ? { "gen_ai.request.model": identity["model"] } : {})
 })
 
-export const memberAttributes = (member: number, reward: number, stopReason: string | undefined): Attributes => ({
+export const memberAttributes = (
+  member: number,
+  reward: number,
+  stopReason: string | undefined,
+  tools: ReadonlyArray<OpenAi.Tool>
+): Attributes => ({
   "gen_ai.operation.name": "invoke_agent",
+  ...(tools.length === 0
+    ? {}
+    : { "gen_ai.tool.definitions": JSON.stringify(tools.map(({ function: tool, type }) => ({ type, ...tool }))) }),
   "rl.member": member,
   ...finite({ "rl.reward.value": reward }),
   ...(stopReason === undefined ? {} : { "rl.stop_reason": stopReason })

@@ -32,10 +32,10 @@ const turnSpans = (
   member: RunSpans.Span,
   trajectory: Trajectory.Trajectory,
   periods: ReadonlyArray<Period.Turn> | undefined,
+  said: ReadonlyArray<Conversation.Turn>,
   { model, step }: Weights
-): ReadonlyArray<RunSpans.Span> => {
-  const said = Conversation.make(trajectory, [])
-  return trajectory.transitions.flatMap(({ action, observation, reward }, turn) => {
+): ReadonlyArray<RunSpans.Span> =>
+  trajectory.transitions.flatMap(({ action, observation, reward }, turn) => {
     const { length: read } = observation
     const { samplerStep = step, stopReason, tokens } = action
     const period = periods?.[turn]
@@ -57,13 +57,13 @@ const turnSpans = (
     }
     return [span, ...toolSpans(span, period?.environment, said[turn]?.tools ?? [])]
   })
-}
 
 const memberSpans =
   (group: RunSpans.Span, model: string) =>
   ({ group: { record, result }, member, reward, trajectory }: Rollouts.Member): ReadonlyArray<RunSpans.Span> => {
     const { error: _, ...base } = group
     const stopReason = Option.getOrUndefined(trajectory.stopReason)
+    const said = Conversation.make(trajectory, [])
     const span: RunSpans.Span = {
       ...base,
       ...Period.member(record, trajectory),
@@ -72,7 +72,7 @@ const memberSpans =
       id: `${group.id} member ${member}`,
       parent: group.id,
       name: Names.member,
-      attributes: Names.memberAttributes(member, reward, stopReason)
+      attributes: Names.memberAttributes(member, reward, stopReason, Conversation.toOpenAiTools(said))
     }
     const graded: RunSpans.Span = {
       ...span,
@@ -84,7 +84,7 @@ const memberSpans =
     }
     return [
       span,
-      ...turnSpans(span, trajectory, Period.turns(record, trajectory), { model, step: record.step }),
+      ...turnSpans(span, trajectory, Period.turns(record, trajectory), said, { model, step: record.step }),
       graded
     ]
   }

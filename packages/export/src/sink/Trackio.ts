@@ -1,5 +1,6 @@
 /** Writes a Trackio database in the format of Trackio's own client. */
 import type { RunRecord, RunStore } from "@effect-rl/core"
+import { Prices } from "@effect-rl/core/program"
 import { Conversation, Rollouts } from "@effect-rl/core/records"
 import { FileFailure } from "@effect-rl/files"
 import * as DateTime from "effect/DateTime"
@@ -8,7 +9,9 @@ import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import type { DatabaseSync } from "node:sqlite"
+import * as Names from "../run/Names.ts"
 import * as Period from "../run/Period.ts"
 import type * as FileSink from "./FileSink.ts"
 import * as Scalars from "./Scalars.ts"
@@ -114,13 +117,28 @@ const lasting = ({ end, start }: Period.Period) => ({
   duration_ms: end - start
 })
 
-/** A span for the sampling of each turn, and child spans for its tool calls. @see trackio `Trace` */
-const spansOf = (record: RunRecord.GroupRolledOut, { trajectory, turns }: Rollouts.Told) => {
+const readPrices = Schema.decodeUnknownOption(Schema.Struct({ prices: Schema.Record(Schema.String, Prices.Price) }))
+
+/** The prices of the run's own model; undefined if the run was given none. */
+const priceOf = (opened: RunRecord.Opened): Prices.Price | undefined =>
+  Option.getOrUndefined(readPrices(opened.settings))?.prices[Names.model(opened)]
+
+/**
+ * A span for the sampling of each turn, and child spans for its tool calls. The cost of a turn assumes that no prompt token was cached.
+ *
+ * @see trackio `Trace`
+ */
+const spansOf = (
+  record: RunRecord.GroupRolledOut,
+  { trajectory, turns }: Rollouts.Told,
+  price: Prices.Price | undefined
+) => {
   const periods = Period.turns(record, trajectory)
   return trajectory.transitions.flatMap(({ action: { tokens }, observation }, index) => {
     const turn = turns[index]
     const { environment, sampling } = periods?.[index] ?? {}
     const id = `turn-${index + 1}`
+    const dollars = Prices.cost(price, { prefilled: observation.length, sampled: tokens.length, trained: 0 })
     return [
       {
         id,
@@ -128,6 +146,7 @@ const spansOf = (record: RunRecord.GroupRolledOut, { trajectory, turns }: Rollou
         kind: "generation",
         output: turn === undefined ? "" : Conversation.saidText(turn),
         usage: { input_tokens: observation.length, output_tokens: tokens.length },
+        ...(dollars === undefined ? {} : { cost_usd: dollars }),
         ...(sampling === undefined ? {} : lasting(sampling))
       },
       ...(turn?.tools ?? []).map(({ arguments: input, name, result }, call) => ({
@@ -143,7 +162,13 @@ const spansOf = (record: RunRecord.GroupRolledOut, { trajectory, turns }: Rollou
   })
 }
 
-const trace = (db: DatabaseSync, run: string, record: RunRecord.GroupRolledOut, member: Rollouts.Told) => {
+const trace = (
+  db: DatabaseSync,
+  run: string,
+  record: RunRecord.GroupRolledOut,
+  member: Rollouts.Told,
+  price: Prices.Price | undefined
+) => {
   // Trackio shows only the beginning of an id.
   const id = `${record.sequence}.${member.member}:${run}`
   const messages = Conversation.toOpenAi(member.turns)
@@ -170,7 +195,7 @@ const trace = (db: DatabaseSync, run: string, record: RunRecord.GroupRolledOut, 
     member.member,
     json(messages),
     json(metadata),
-    json(spansOf(record, member)),
+    json(spansOf(record, member, price)),
     [id, record.key, ...member.turns.flatMap((turn) => [Conversation.shownText(turn), Conversation.saidText(turn)])]
       .join(" ").toLowerCase()
   )
@@ -182,7 +207,8 @@ const traces = Effect.fnUntraced(function*(
   run: string,
   reader: RunStore.RunReader,
   language: Effect.Effect<Conversation.Language | undefined>,
-  record: RunRecord.GroupRolledOut
+  record: RunRecord.GroupRolledOut,
+  price: Prices.Price | undefined
 ) {
   const result = yield* Effect.mapError(
     Rollouts.result(reader, record),
@@ -192,7 +218,7 @@ const traces = Effect.fnUntraced(function*(
   const members = yield* Rollouts.told({ record, result, index: 0, advantages: [] }, yield* language)
   yield* attempt(() => {
     db.exec("BEGIN")
-    for (const member of members) trace(db, run, record, member)
+    for (const member of members) trace(db, run, record, member, price)
     db.exec("COMMIT")
   })
 })
@@ -212,6 +238,7 @@ export const make = <R = never>(place: Place<R>): Sink<FileSink.Files | R> => ({
     const language = yield* Effect.cached(
       Effect.orElseSucceed(Effect.provideContext(asked, services), () => undefined)
     )
+    let price: Prices.Price | undefined
     return {
       write: (record) => {
         const { run } = place
@@ -219,9 +246,10 @@ export const make = <R = never>(place: Place<R>): Sink<FileSink.Files | R> => ({
         if (scalars !== undefined) return Effect.asVoid(attempt(() => log(db, run, record.sequence, scalars)))
         switch (record._tag) {
           case "Opened":
+            price = priceOf(record)
             return attempt(() => begin(db, run, record))
           case "GroupRolledOut":
-            return traces(db, run, reader, language, record)
+            return traces(db, run, reader, language, record, price)
           case "Warning":
             return Effect.asVoid(attempt(() => alert(db, run, record.at, "warn", "warning", record.message)))
           case "Failed":

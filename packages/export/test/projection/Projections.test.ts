@@ -243,6 +243,45 @@ describe("An episode with a tool", () => {
     }).pipe(Effect.provide(live)))
 })
 
+describe("The tools that an episode could call", () => {
+  it.effect("are defined in chat lines, verifiers traces, Inspect logs and logtrees", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = yield* Files.place("offered")
+      const file = (...names: ReadonlyArray<string>) => path.join(folder, ...names)
+      yield* Recorded.recordOffered
+      const run = yield* RunStore.RunStore
+      yield* ChatJsonLines.write(run, file("chat.jsonl"))
+      yield* Verifiers.write(run, file("traces.jsonl"))
+      yield* Inspect.write(run, file("logs"))
+      yield* Cookbook.write(run, file("cookbook"))
+      const [chat] = yield* Files.lines<object>(file("chat.jsonl"))
+      assert.deepInclude(chat, { tools: [{ type: "function", function: Recorded.calculator }] })
+      const [trace] = yield* Files.lines<object>(file("traces.jsonl"))
+      assert.deepInclude(trace, { tools: [{ type: "function", ...Recorded.calculator }] })
+      const [log = assert.fail("there is no log")] = yield* fs.readDirectory(file("logs"))
+      const sample = unzip(yield* fs.readFile(file("logs", log))).get("samples/0/offered_epoch_1.json") ?? ""
+      assert.deepStrictEqual(JSON.parse(sample).metadata.tools, [Recorded.calculator])
+      const tree = yield* Files.read(file("cookbook", "iteration_000000", "train_logtree.json"))
+      const texts: Array<string> = []
+      JSON.parse(tree, (_, value) => {
+        if (typeof value === "string" && value.startsWith("Tool: ")) texts.push(value.replaceAll("&quot;", "\""))
+        return value
+      })
+      assert.deepStrictEqual(texts, [`Tool: ${JSON.stringify(Recorded.calculator)}`])
+    }).pipe(Effect.provide(live)))
+
+  it.effect("are not part of the messages", () =>
+    Effect.gen(function*() {
+      const file = yield* Files.place("chat.jsonl")
+      yield* Recorded.recordOffered
+      yield* ChatJsonLines.write(yield* RunStore.RunStore, file)
+      const [chat] = yield* Files.lines<Chat>(file)
+      assert.deepStrictEqual(chat?.messages.map(({ role }) => role), ["user", "assistant", "tool", "assistant"])
+    }).pipe(Effect.provide(live)))
+})
+
 describe("ParquetRollouts", () => {
   it.effect("writes a row for each rollout, with its tokens as lists", () =>
     Effect.gen(function*() {

@@ -97,6 +97,17 @@ describe("Otlp", () => {
       for (const { body } of asked) assert.include(new TextDecoder("latin1").decode(body), "invoke_agent")
     }).pipe(Effect.provide([layer, RunStore.RunStore.layerMemory]))
   })
+
+  it.effect("defines the tools of an episode", () => {
+    const { asked, layer } = server(() => new Response())
+    return Effect.gen(function*() {
+      yield* Recorded.recordOffered
+      yield* Sink.write(Otlp.make("http://127.0.0.1:4318/v1/traces"), yield* RunStore.RunStore)
+      const text = asked.map(({ body }) => new TextDecoder("latin1").decode(body)).join()
+      assert.include(text, "gen_ai.tool.definitions")
+      assert.include(text, JSON.stringify([{ type: "function", ...Recorded.calculator }]))
+    }).pipe(Effect.provide([layer, RunStore.RunStore.layerMemory]))
+  })
 })
 
 describe("Webhook", () => {

@@ -58,6 +58,19 @@ describe("Trackio", () => {
       assert.deepStrictEqual(rows(file, "SELECT step FROM metrics WHERE step >= 1"), [])
     }).pipe(Effect.provide([Files.layer, RunStore.RunStore.layerMemory])))
 
+  it.effect("writes the tools of a trace, and the cost of each turn in a run with prices", () =>
+    Effect.gen(function*() {
+      const folder = yield* Files.place("trackio")
+      yield* Recorded.recordOffered
+      yield* Sink.write(Trackio.make({ folder, project: "offered", run: "sums" }), yield* RunStore.RunStore)
+      const [trace] = rows((yield* Path.Path).join(folder, "offered.db"), "SELECT metadata, spans FROM traces")
+      const { tools } = JSON.parse(String(trace?.["metadata"]))
+      assert.deepStrictEqual(tools, [{ type: "function", function: Recorded.calculator }])
+      const spans: ReadonlyArray<Record<string, unknown>> = JSON.parse(String(trace?.["spans"]))
+      // 3 prompt tokens and 2 sampled tokens; then 6 and 1.
+      assert.deepStrictEqual(spans.map(({ cost_usd: cost }) => cost), [1.75, undefined, 2])
+    }).pipe(Effect.provide([Files.layer, RunStore.RunStore.layerMemory])))
+
   it.effect("decodes turns that no environment logged as text", () =>
     Effect.gen(function*() {
       const folder = yield* Files.place("trackio")
