@@ -23,12 +23,8 @@ const line = (story: Story.Story<null>, run: string, checkpoint: CheckpointLines
     h("td", { class: "short" }, score(checkpoint)),
     h("td", { class: "short" }, Text.dateTime(checkpoint.at)),
     cell(keeping(checkpoint)),
-    h(
-      "td",
-      { class: "short" },
-      ...CheckpointLines.commands(story, run, checkpoint).flatMap((
-        { does, line }
-      ) => [copy(() => line, `copy ${does}`), " "])
+    cell(
+      ...CheckpointLines.commands(story, run, checkpoint).flatMap(({ does, line }) => [copy(() => line, does), " "])
     )
   )
 
@@ -48,7 +44,7 @@ export const panelOf = ({ isWritten, route: { run = "" } }: Data, story: Story.S
   return panel(
     title,
     table(
-      ["name", "kind", "after iterations", "measured", "saved", "kept", "commands"],
+      ["name", "kind", "after iterations", "measured", "saved", "kept", "copy the command to"],
       all.slice(0, most).map((checkpoint) =>
         line(story, run, checkpoint, all.length > 1 && checkpoint.iteration === best.iteration)
       ),

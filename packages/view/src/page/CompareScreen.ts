@@ -66,7 +66,7 @@ const scoreRow = (score: ComparedScore, { methods, scores }: Comparison): Child 
     cell(about),
     sideCell(left),
     sideCell(right),
-    numberCell(problemsText(score))
+    cell(problemsText(score))
   )
 }
 

@@ -1,5 +1,5 @@
 /** Elements of the page. Text becomes only text nodes, so model output is never parsed as HTML. */
-import { type ComponentChildren, createElement, type VNode } from "preact"
+import { type ComponentChildren, createElement, isValidElement, toChildArray, type VNode } from "preact"
 
 export type Child = ComponentChildren
 
@@ -21,9 +21,24 @@ export const part = <P extends object>(component: (props: P) => Child, props: P,
 export const copy = (text: () => string, label: string): View =>
   h("button", { type: "button", onClick: () => navigator.clipboard?.writeText(text()) }, label)
 
-/** A table with a text heading for each column. */
-export const table = (headings: ReadonlyArray<string>, rows: ReadonlyArray<Child>, label: string): View =>
-  sortableTable(headings.map((heading) => h("th", { scope: "col" }, heading)), rows, label)
+const isElement = (child: Child): child is VNode<{ readonly class?: string; readonly children?: Child }> =>
+  isValidElement(child)
+
+/** The classes of a row's cells. */
+const classesOf = (row: Child) =>
+  isElement(row) ? toChildArray(row.props.children).map((cell) => isElement(cell) ? cell.props.class : undefined) : []
+
+/** A table with a text heading for each column, aligned like the numbers below it. */
+export const table = (headings: ReadonlyArray<string>, rows: ReadonlyArray<Child>, label: string): View => {
+  const classes = classesOf(rows[0])
+  return sortableTable(
+    headings.map((heading, at) =>
+      h("th", { scope: "col", class: classes[at] === "number" ? "number" : undefined }, heading)
+    ),
+    rows,
+    label
+  )
+}
 
 /** A table whose column headings contain controls. */
 export const sortableTable = (heads: ReadonlyArray<Child>, rows: ReadonlyArray<Child>, label: string): View =>

@@ -1,6 +1,6 @@
 /** A run's warnings and events, and its failures by reason. */
 import type * as Story from "@effect-rl/core/story/Story"
-import { type Child, empty, h, panel, table } from "./Dom.ts"
+import { type Child, h, panel, table } from "./Dom.ts"
 import type * as Route from "./Route.ts"
 import { link } from "./Screen.ts"
 import * as Text from "./Text.ts"
@@ -22,10 +22,11 @@ export const noticePanel = ({ notices }: Story.Story<null>): Child =>
 const meaning = (reason: string) =>
   reason === "retried" ? "replaced by another attempt" : "member lost or attempt failed"
 
+/** Nothing if no member failed. */
 export const failurePanel = ({ failures, struck }: Story.Story<null>, route: Route.Route): Child =>
-  panel(
+  failures.size === 0 ? undefined : panel(
     "Failures by reason",
-    failures.size === 0 ? empty("No member failed.") : table(
+    table(
       ["reason", "number", "meaning", "newest"],
       [...failures].toSorted(([, left], [, right]) => right - left).map(([reason, number]) => {
         const group = struck.get(reason)

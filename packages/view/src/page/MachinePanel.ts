@@ -41,10 +41,11 @@ const usesOf = (story: Story.Story<null>, timeline: Timeline.Timeline | undefine
 /** Nothing if nothing was measured. */
 export const panelOf = (story: Story.Story<null>, timeline: Timeline.Timeline | undefined): Child => {
   const uses = usesOf(story, timeline)
+  const isLimited = uses.some(({ all }) => all !== "")
   return uses.length === 0 ? undefined : panel(
     "Machine",
     table(
-      ["what", "mean", "history", "newest", "most", "of"],
+      ["what", "mean", "history", "newest", "most", ...(isLimited ? ["of"] : [])],
       uses.map(({ all, mean, name, values }) =>
         row(
           cell(name),
@@ -52,7 +53,7 @@ export const panelOf = (story: Story.Story<null>, timeline: Timeline.Timeline | 
           cell(Sparkline.draw(values, `${name}, over the run`)),
           numberCell(Text.short(values.at(-1))),
           numberCell(Text.short(Math.max(...values))),
-          numberCell(all)
+          isLimited ? numberCell(all) : undefined
         )
       ),
       "use of the machine"

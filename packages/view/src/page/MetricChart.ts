@@ -20,7 +20,7 @@ import * as Text from "./Text.ts"
 
 const wide: Series.Size = { width: 1180, height: 300, left: 56, right: 16, top: 12, bottom: 52 }
 
-const narrow: Series.Size = { width: 480, height: 260, left: 52, right: 18, top: 12, bottom: 52 }
+const narrow: Series.Size = { width: 480, height: 260, left: 60, right: 18, top: 12, bottom: 52 }
 
 /** The chart is as wide as the page. A phone gets a narrower chart whose labels are the same size. */
 export const size = (): Series.Size => matchMedia("(max-width: 860px)").matches ? narrow : wide
