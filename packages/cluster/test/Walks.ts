@@ -42,7 +42,7 @@ export const here = (
 
 const groupsAtOnce = 40
 
-/** The results of walks that continue until the given number of processes were killed. */
+/** The results of walks that are rolled out until `kills` processes have been killed. */
 export const whileKilled = <E, R>(kill: Effect.Effect<unknown, E, R>, kills: number) =>
   Effect.gen(function*() {
     const killing = yield* Effect.forkChild(Effect.repeat(kill, { times: kills - 1 }))

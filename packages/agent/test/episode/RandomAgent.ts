@@ -102,7 +102,7 @@ const answered = (draw: Draw.Draw, conversation: Conversation): Conversation => 
     : [...conversation, Talk.user(`go on ${draw.integer(0, 99)}`)]
 }
 
-/** Why an agent may leave a conversation. With "none" it only continues. */
+/** Ways in which an agent may change or leave a conversation. With "none" it only continues, or repeats a request. */
 export type Habits = "all" | "none"
 
 /** The number of abandoned requests, whose responses need not be trained on. */

@@ -109,7 +109,7 @@ const untilRunning = (text: string) =>
     Effect.repeat({ until: (count) => count > 0 })
   )
 
-/** The kernel ends a sandbox's remaining processes shortly after its first process. */
+/** Waits until no process has this text in its command line. The kernel ends a sandbox's other processes shortly after the first. */
 const untilGone = (text: string) =>
   Effect.suspend(() => Effect.succeed(running(text))).pipe(
     Effect.repeat({ until: (pids) => pids.length === 0, schedule: Schedule.spaced("50 millis") }),

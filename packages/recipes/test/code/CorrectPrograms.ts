@@ -325,7 +325,7 @@ const families: Readonly<Record<string, Family>> = {
     )
 }
 
-/** Runs every program on every input in one process, and returns what each printed or returned. */
+/** Python code that runs every program on every input in one process, and prints the outputs and returned values. */
 const oracle = String.raw`
 import contextlib, io, json, sys
 def printed(code, text):

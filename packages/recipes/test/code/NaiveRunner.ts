@@ -24,7 +24,7 @@ export interface Runner {
   readonly programs: { readonly right: string; readonly wrong: string }
 }
 
-/** Runs a program in the folder without any limit, and reads its output as text. */
+/** The beginning of a runner's Python code. `output` runs a program in the folder without limits, and reads its output as text. */
 const started = `import json, os, subprocess, sys
 
 def save(code):

@@ -14,7 +14,7 @@ export interface Trial {
   /** Interrupts the program or closes its scope after this number of milliseconds. */
   readonly cut?: { readonly by: "interruption" | "scope"; readonly after: number }
   readonly expects: (ending: Ending) => boolean
-  /** Whether its sandbox runs another program before it. Some providers set up the next program's sandbox meanwhile. */
+  /** Whether the program is the second in its sandbox. Some providers set up the sandbox of the second program while the first one runs. */
   readonly isSecond?: boolean
 }
 

@@ -12,7 +12,7 @@ const executablePath = [process.env["CHROMIUM_PATH"] ?? "", ...onPath].find((fil
 
 export const isMissing = executablePath === undefined
 
-/** Long, because it only guards against hangs. */
+/** Milliseconds; many, because this limit only guards against hangs. */
 const timeout = 60_000
 
 /** Retries until the assertions hold, because the page updates shortly after an action. */
