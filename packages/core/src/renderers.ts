@@ -38,7 +38,7 @@ export * as PythonText from "./renderers/text/PythonText.ts"
 export * as LoraParameters from "./catalog/LoraParameters.ts"
 /** DeepSeek V3.1, with and without thinking. */
 export * as DeepSeekV3 from "./renderers/deepseek/DeepSeekV3.ts"
-/** DeepSeek V4.1: every prompt starts with the reasoning effort, and tool calls are DSML blocks. */
+/** DeepSeek V4.1: tool calls are DSML blocks and, if the model thinks, every prompt starts with the reasoning effort. */
 export * as DeepSeekV41 from "./renderers/deepseek/DeepSeekV41.ts"
 /** GLM-5.3: an assistant's turn ends with the token that begins the next one. */
 export * as Glm53 from "./renderers/glm/Glm53.ts"

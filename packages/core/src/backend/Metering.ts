@@ -40,7 +40,8 @@ export interface Metering {
   /** False while a run is only planned. Requests outside metered clients must then fail instead of being sent. */
   readonly asks: boolean
   /**
-   * Counts one verdict of a judge; its tokens are counted where they are sampled. A plan sends nothing to the judge and returns `neutral`.
+   * Counts one verdict of a judge; its tokens are counted where they are sampled. While a run is only planned, nothing is sent to the
+   * judge, and the result is `neutral`.
    */
   readonly judge: <A, E, R>(verdict: Effect.Effect<A, E, R>, neutral: A) => Effect.Effect<A, E, R>
 }

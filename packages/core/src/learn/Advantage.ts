@@ -16,7 +16,7 @@ import type { InformativeGroup } from "./Signal.ts"
  */
 export interface Estimator {
   readonly name: string
-  /** Configuration that distinguishes it from other estimators with the same name; part of the run's identity. */
+  /** Configuration that distinguishes the estimator from others with the same name; part of the run's identity. */
   readonly config: JsonObject
   /** One finite advantage per member, shape `[G]`; 0 for members that were dropped. Rounded to float32 when a datum is made. */
   readonly of: (group: InformativeGroup) => Float64Array | Float32Array

@@ -68,7 +68,7 @@ const losses = {
       return opposed(loss, beta * slope)
     }
   },
-  /** (c − r − 1/2β)², with scores averaged over tokens: identity preference optimisation, IPO (Azar et al., 2023, arXiv:2310.12036). */
+  /** (c − r − 1/(2β))², with scores averaged over tokens: identity preference optimisation, IPO (Azar et al., 2023, arXiv:2310.12036). */
   ipo: {
     reference: true,
     mean: true,

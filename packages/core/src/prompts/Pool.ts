@@ -17,7 +17,7 @@ import * as Statistics from "../records/Statistics.ts"
 /** An instruction that was evaluated on all validation problems. */
 export const Candidate = Schema.Struct({
   instruction: Schema.String,
-  /** The index of the candidate that it was written from; null for the initial instruction. */
+  /** The index of the candidate from which the instruction was written; null for the initial instruction. */
   parent: Schema.NullOr(Schema.Int),
   /** The mean reward on each validation problem `[V]`. */
   scores: Schema.Array(Schema.Finite)
@@ -45,7 +45,7 @@ const dominates = (left: Candidate, right: Candidate) =>
 
 /**
  * For each candidate, the number of problems on which no other candidate scores higher. It is 0 for a candidate that another one dominates:
- * one that is at least as good on every problem, and better on one.
+ * one that is at least as good on every problem, and better on at least one.
  */
 export const leads = (pool: Pool): ReadonlyArray<number> => {
   const highest = (pool[0]?.scores ?? []).map((_, problem) =>

@@ -86,7 +86,7 @@ export const UpdateSettings = Schema.Struct({
 
 /**
  * All settings of a reinforcement learning run, grouped like its options. Defaults, checks, the run's identity, flags and configuration
- * files are derived from it.
+ * files are derived from this schema.
  */
 export const Settings = Schema.Struct({
   sampling: Setting.group(SamplingSettings.SamplingSettings),

@@ -37,7 +37,7 @@ const by = (route: Route) =>
   submitted: Effect.Effect<Pending<ForwardBackwardOutput, E>, TinkerError, R>
 ): Effect.Effect<Submitted<E>, TinkerError, R> => Effect.map(submitted, (pending) => ({ pending, route }))
 
-/** Tries the next route if the backend does not support this one. */
+/** Tries the next route if the backend does not support the attempted one. */
 const orElse = (next: () => Attempt) => (attempt: Attempt): Attempt =>
   Effect.catchIf(attempt, ({ reason }) => reason._tag === "Unsupported", next)
 

@@ -123,7 +123,10 @@ export interface Program<Cursor, out E = never, out R = never> {
   readonly shortBatch?: ShortBatch | undefined
   /** A hash of the source text of environments and graders. A resumed run warns if it has changed. */
   readonly code?: string | undefined
-  /** The number of iterations that may be submitted before the previous one is settled: 0 if sampling needs its weights, otherwise 1. */
+  /**
+   * The number of iterations that may be submitted before the previous one is settled: 0 if sampling needs the previous one's weights,
+   * otherwise 1.
+   */
   readonly ahead: number
   /** Whether updates continue during an evaluation, which then reads saved weights; default false: they wait. */
   readonly evaluatesBeside?: boolean

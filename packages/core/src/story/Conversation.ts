@@ -163,7 +163,10 @@ const undescribed = (conversation: Messages, { messages, systemPrompt }: Offered
   ...conversation.slice(messages)
 ]
 
-/** The messages that a turn's prompt adds to the turn before, or all if these begin in the description of the tools. */
+/**
+ * The messages that a turn's prompt adds to the turn before. For the first turn, or if the added messages begin within the description of
+ * the tools, the whole conversation without that description.
+ */
 const added = (conversation: Messages, { messages }: Trajectory.AddedMessages, isFirst: boolean, offered: Offered) =>
   isFirst || conversation.length - messages.length < Math.max(1, offered.messages)
     ? undescribed(conversation, offered)

@@ -11,11 +11,11 @@ import { type Credit, identityOf, traitsOf } from "./FromRewards.ts"
 const Memory = Schema.NullOr(Schema.Struct({
   /** The path of the saved weights. */
   path: Schema.String,
-  /** The number of iterations that used these weights. */
+  /** The number of iterations that used the saved weights. */
   used: Schema.Int,
   /** The number of iterations so far. */
   iterations: Schema.Int,
-  /** The memory of the credit that is computed with these weights. */
+  /** The memory of the credit that is computed with the saved weights. */
   inner: Schema.Json
 }))
 

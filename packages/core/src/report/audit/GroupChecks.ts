@@ -24,9 +24,9 @@ export interface Episode {
   readonly isCorrect: boolean | undefined
   /** The task's reference answer, if it has one. */
   readonly reference: string | undefined
-  /** The graded answers and all logged texts of its turns, by name. */
+  /** The graded answers and all logged texts of the episode's turns, by name. */
   readonly texts: ReadonlyArray<readonly [name: string, text: string]>
-  /** The metrics of its turns and of the group's graders. */
+  /** The metrics of the episode's turns and of the group's graders. */
   readonly metrics: Readonly<Record<string, number>>
 }
 
