@@ -40,8 +40,8 @@ const proportional = (pid: string) =>
     () => 0
   )
 
-/** The files that are read at the same time. */
-const together = 16
+/** The number of files read at the same time: half of Node's four file threads, so that other reads of this process do not wait. */
+const together = 2
 
 /**
  * Whether processes together take more than `most` bytes of memory. Memory that they share counts once, and files on disk that they map do
