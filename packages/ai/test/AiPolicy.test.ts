@@ -66,7 +66,7 @@ describe("a language model as a policy", () => {
       ])
     }))
 
-  it.effect("reports unknown tokens if its provider does not count them", () =>
+  it.effect("reports its token counts as unknown if its provider gives none", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* counted({ inputTokens: {}, outputTokens: {} }), [["some-judge", undefined]])
     }))

@@ -272,7 +272,7 @@ describe("an AI SDK language model as a policy", () => {
       ])
     }))
 
-  it.effect("reports unknown tokens if its provider does not count them", () =>
+  it.effect("reports its token counts as unknown if its provider gives none", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* counted(answering(undefined))).counts, [["some-judge", undefined]])
     }))

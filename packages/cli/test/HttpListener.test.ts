@@ -34,7 +34,7 @@ const ask = (port: number, path: string, init?: RequestInit) =>
   })
 
 describe("a server whose backend starts slowly", () => {
-  it.live("responds at once: first that it is starting, then as its routes do", () =>
+  it.live("answers 503 with a retry delay while the backend starts, then as its routes do", () =>
     Effect.gen(function*() {
       const gate = yield* Deferred.make<void>()
       const http = yield* Layer.build(at(0))

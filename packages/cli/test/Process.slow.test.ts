@@ -138,7 +138,7 @@ describe("the process", () => {
       })
   )
 
-  it.live("also saves when its output is closed", () =>
+  it.live("saves its state when its output is closed", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const args = [...short, "--iterations", "40000", "--log-path", folder]

@@ -283,7 +283,7 @@ describe("effect-rl train", () => {
       has(missing.errors, "./nowhere.ts is not a recipe: ")
     }))
 
-  it.effect("plays and evaluates the recipe of a user's module", () =>
+  it.effect("takes the recipe of a user's module in play and eval, and says what it lacks", () =>
     Effect.gen(function*() {
       const recipe = new URL("./train/own-recipe.ts", import.meta.url).pathname
       const pipeline = new URL("./train/own-pipeline.ts", import.meta.url).pathname

@@ -251,7 +251,7 @@ describe("repeated requests", () => {
       assert.strictEqual(turns[0]?.reward, 1)
     }))
 
-  it.live("without such a mark get their own turn, as a retry or in parallel", () =>
+  it.live("without the mark of a retry get their own turn, as a retry or in parallel", () =>
     Effect.gen(function*() {
       const { turns } = yield* played(async (session) => {
         const messages = [Talk.user("one")]
@@ -288,7 +288,7 @@ describe("repeated requests", () => {
       ])
     }))
 
-  it.live("are not expected after a client disconnects during sampling, so its turn is not trained on", () =>
+  it.live("may never come after a client disconnects during sampling, and then the turn is not trained on", () =>
     Effect.gen(function*() {
       const sampling = Deferred.makeUnsafe<void>()
       const { policy } = Talk.saying("first", "second")
@@ -377,7 +377,7 @@ describe("time limits", () => {
       assert.isTrue(isInterrupted)
     }))
 
-  it.live("an episode at its turn limit ends without a verdict, and the next request is told so", () =>
+  it.live("an episode at its turn limit ends without a verdict, and the next request is answered with 410", () =>
     Effect.gen(function*() {
       const last = Deferred.makeUnsafe<Talk.Answer>()
       const { trajectory } = yield* played(

@@ -119,7 +119,7 @@ describe("an agent program without --unsafe-host", () => {
   )
 
   it.live.skipIf(lacks !== undefined)(
-    "needs its own files, and rejects other names",
+    "needs the folder with its files, and refuses {file}, which names a file of the host",
     () =>
       Effect.gen(function*() {
         const { tasks } = yield* folder

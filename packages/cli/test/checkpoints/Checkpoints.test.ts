@@ -207,11 +207,11 @@ describe("effect-rl checkpoints", () => {
     ["nothing to delete", [], "path is absent, expected paths of checkpoints, or --run-id"],
     ["paths beside a run", ["tinker://run/weights/1", "--run-id", "run"], "--run-id is given with paths or --run"],
     [
-      "a filter of no run",
+      "a filter without a run",
       ["tinker://run/weights/1", "--type", "weights"],
       "--run-id is absent, expected --run-id, whose checkpoints --type"
     ],
-    ["what is no time", ["--run-id", "run", "--before", "soon"], "a time of UTC, such as 2026-01-31"],
+    ["a filter by what is not a time", ["--run-id", "run", "--before", "soon"], "a time of UTC, such as 2026-01-31"],
     [
       "to delete without asking",
       ["tinker://run/weights/1"],

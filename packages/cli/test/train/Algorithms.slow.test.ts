@@ -64,7 +64,7 @@ describe("train on the engine", () => {
       assert.deepStrictEqual(passes(yield* trained(engine, ...flags.split(" "))), [[loss, route]])
     }))
 
-  it.effect("stays near the base model with --kl-coefficient", () =>
+  it.effect("takes the base model as reference with --kl-coefficient, and measures the divergence from it", () =>
     Effect.gen(function*() {
       const records = yield* trained(engine, "--kl-coefficient", "0.1", "--kl-post-update")
       const { metrics } = records.find(RunRecord.guards.Updated) ?? assert.fail("no update")

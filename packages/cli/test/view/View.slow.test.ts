@@ -63,7 +63,7 @@ describe("effect-rl train --view", () => {
 })
 
 describe("effect-rl runs", () => {
-  it.effect("shows each run's status, iterations, reward and tokens", () =>
+  it.effect("shows each run's verdict, iterations, reward and held-out score in 80 columns", () =>
     Effect.gen(function*() {
       const { folder } = yield* recorded
       const [heading, line] = (yield* run("runs", dirname(folder))).out.slice(-2)

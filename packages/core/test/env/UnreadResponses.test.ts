@@ -96,7 +96,7 @@ describe("a response whose tool calls cannot be parsed", () => {
       assert.deepStrictEqual(second?.metrics, {})
     }))
 
-  it.effect("is answered in the same way without a list of calls and with an empty list", () =>
+  it.effect("is answered with the error, whether the message has no list of calls or an empty one", () =>
     Effect.gen(function*() {
       const empty = Talk.parsed("", { toolCalls: [], unparsedToolCalls: [{ rawText: "", error: "no json" }] })
       assert.deepStrictEqual(rewards(yield* play([empty, answer()], { parseErrors })), [0, 0.9])

@@ -123,7 +123,7 @@ describe("Credit.shrinkage", () => {
     closeTo([Array.from(alone?.advantagesG ?? [])], [Array.from(expected?.advantagesG ?? [])], 1e-3)
   })
 
-  it.prop("grows with the rewards", [Batch], ([batch]) => {
+  it.prop("doubles if all rewards are doubled", [Batch], ([batch]) => {
     const doubled = batch.map((rewards) => rewards.map((reward) => reward === undefined ? undefined : 2 * reward))
     closeTo(
       advantages(assigned(Credit.shrinkage, doubled)),

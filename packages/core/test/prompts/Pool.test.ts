@@ -23,7 +23,7 @@ describe("the leads of a pool", () => {
     assert.isAbove(Math.max(...Pool.leads(scores.map((row) => candidate(...row)))), 0)
   })
 
-  it.prop("lie on the Pareto front: no candidate is better on all problems", [Pools], ([scores]) => {
+  it.prop("are above 0 only for candidates that no other candidate beats on every problem", [Pools], ([scores]) => {
     const pool = scores.map((row) => candidate(...row))
     for (const [index, count] of Pool.leads(pool).entries()) {
       const isBeaten = scores.some((other) => other.every((score, problem) => score > (scores[index]?.[problem] ?? 0)))

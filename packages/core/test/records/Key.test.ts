@@ -21,7 +21,7 @@ describe("a group id", () => {
     assert.strictEqual(Key.ofGroup({ iteration: 7, key: "12", evaluator: "a/b" }), "7@a%2Fb/12")
   })
 
-  it("is described with iterations counted from 1, or as before an iteration for evaluations", () => {
+  it("is described by its iteration, counted from 1, or for an evaluation by the number of iterations before it", () => {
     assert.strictEqual(Key.describeGroup({ iteration: 7, key: "gsm8k/12" }), "gsm8k/12 of iteration 8")
     assert.strictEqual(
       Key.describeGroup({ iteration: 1, key: "12", evaluator: "held_out" }),

@@ -80,7 +80,7 @@ describe("Diagnosis.of", () => {
     assert.deepInclude(numbers, { measure: "held_out", before: "35.4 %" })
   })
 
-  it("calls a run hopeless if a few answers were right by chance, and says so", () => {
+  it("calls a run hopeless although a few answers were right by chance, and says whether any were", () => {
     assert.match(named("r2-hopeless-words").diagnosis.sentence, /^Hopeless: hardly an attempt was right in training/)
     assert.match(named("hopeless-0").diagnosis.sentence, /^Hopeless: no attempt was right in training/)
   })

@@ -183,7 +183,7 @@ describe("Objective.withObservations", () => {
     ])
   })
 
-  it.effect("trains a run", () =>
+  it.effect("trains a run in two passes, with its weight in the run's identity", () =>
     Effect.gen(function*() {
       const records = yield* trained(Objective.withObservations({ weight: 0.05 }))
       assert.deepStrictEqual(passes(records), [{ datums: 8, loss: "ppo_with_observations", route: "two-pass" }])
@@ -296,7 +296,7 @@ describe("Objective.decoupled", () => {
     assert.deepStrictEqual(alphas, [[0, 0.75, 0.75, 0, 0.75], [0, 0, 0, 0, 0], [0, 0.5, 0.5, 0, 0]])
   })
 
-  it.effect("trains a run", () =>
+  it.effect("trains a run in two passes", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(passes(yield* trained(Objective.decoupled({ clipHigh: 1.28 }))), [
         { datums: 8, loss: "decoupled_ppo", route: "two-pass" }

@@ -37,7 +37,7 @@ describe("Credit.trailing", () => {
       assert.strictEqual(saved.filter((call) => call.includes("save")).length, 3)
     }).pipe(Effect.provide([backend, RunStore.RunStore.layerMemory])))
 
-  it.effect("goes on with the same weights in a resumed run", () =>
+  it.effect("continues with the same weights in a resumed run", () =>
     Effect.gen(function*() {
       const updates = Stream.filter(Stream.unwrap(start()), RunRecord.guards.Updated)
       yield* Stream.runDrain(Stream.take(updates, 3))

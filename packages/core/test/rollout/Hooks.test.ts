@@ -134,7 +134,7 @@ describe("hooks", () => {
     return log
   })
 
-  it.effect("are called in order", () =>
+  it.effect("are called in the order of the episode", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(
         yield* order(Talk.make(goesOn, ends)),

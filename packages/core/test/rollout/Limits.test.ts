@@ -39,7 +39,7 @@ describe("the maximum tokens that a turn may sample", () => {
       assert.deepStrictEqual(caps, [undefined, undefined])
     }))
 
-  it.effect("is maxTurnTokens", () =>
+  it.effect("is maxTurnTokens if only that is set", () =>
     Effect.gen(function*() {
       const { caps, stopReason } = yield* play(Talk.make(goesOn, ends), { maxTurnTokens: 7 })
       assert.deepStrictEqual(caps, [7, 7])
@@ -66,7 +66,7 @@ describe("the maximum tokens that a turn may sample", () => {
       assert.deepStrictEqual(caps, [10, 7])
     }))
 
-  it.effect("is the smallest of these", () =>
+  it.effect("is the smallest number that these limits leave", () =>
     Effect.gen(function*() {
       const limits = { maxTurnTokens: 80, maxTrajectoryTokens: 100, maxSampledTokens: 95 }
       const { caps } = yield* play(Talk.make(goesOn, goesOn, ends), limits, [3])

@@ -95,7 +95,7 @@ describe("wide vectors", () => {
     assert.notMatch(after, /revec/i)
   })
 
-  it.skipIf(!isPossible)("leave a flag at the value given to the process", () => {
+  it.skipIf(!isPossible)("leave V8's flag on if the process was started with it", () => {
     const args = ["--conditions=@effect-rl/source", "--input-type=module", "--experimental-wasm-revectorize"]
     const program = `${imports}${use}
       WideVectors.compile()

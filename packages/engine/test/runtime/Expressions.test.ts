@@ -150,7 +150,7 @@ layer(TestEngine.layer(2))((it) => {
         }))
     }
 
-    it.effect("does not replace stable_reinforce, which the engine refuses", () =>
+    it.effect("does not stand for stable_reinforce, which the engine refuses", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 3 })

@@ -80,11 +80,11 @@ describe("PrefixIndex", () => {
     }
   })
 
-  it("finds short prompts completely", () => {
+  it("finds the whole of a short prompt", () => {
     assert.strictEqual(longest(indexOf(cached([1, 2, 3, 4], { promptLength: 4 })), [1, 2, 3])?.length, 3)
   })
 
-  it("distinguishes weights and forgets removed sequences", () => {
+  it("finds only sequences of the same weights, and forgets removed ones", () => {
     const one = cached(text)
     const index = indexOf(one, cached(text, { weights: 1 }))
     index.remove(one)

@@ -22,7 +22,7 @@ describe("PromptHomes", () => {
     ])
   })
 
-  it("distinguishes weights", () => {
+  it("sends an equal prompt with other weights to another thread", () => {
     assert.deepStrictEqual(asked([order([1, 2, 3]), order([1, 2, 3], 1)], 0), [0, 1])
   })
 

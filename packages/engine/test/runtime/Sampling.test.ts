@@ -99,7 +99,7 @@ describe("sampling", () => {
         assert.isAbove(new Set(group.sequences.map(({ tokens }) => tokens.join())).size, 1)
       }))
 
-    it.effect("draws a seed if none is given", () =>
+    it.effect("draws another seed for each request without one", () =>
       Effect.gen(function*() {
         const sampler = yield* base
         const request = { prompt: TestEngine.prompt(1), params: { maxTokens: 30 } }

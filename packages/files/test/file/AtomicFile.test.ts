@@ -41,7 +41,7 @@ describe("AtomicFile", () => {
         assert.sameMembers(yield* names, ["fresh", "old"])
       }))
 
-    it.effect("does not create what exists", () =>
+    it.effect("refuses to create a file that exists, and leaves it unchanged", () =>
       Effect.gen(function*() {
         const { fs, old } = yield* places
         const error = yield* Effect.flip(AtomicFile.create(old, () => Effect.die("was written")))

@@ -279,7 +279,7 @@ describe("a template's measured features", () => {
       )
     }))
 
-  it.effect("report what does not work", () =>
+  it.effect("list what the template cannot do", () =>
     Effect.gen(function*() {
       const { limits } = yield* JinjaRenderer.measure(Templates.of("thinker"))
       assert.deepStrictEqual(limits, [

@@ -128,7 +128,7 @@ describe("a credential command", () => {
       )
     )))
 
-  it.effect("is run for every exchange, and takes precedence over the key if the service prefers it", () =>
+  it.effect("is run if the service prefers it, and its token is exchanged instead of the key", () =>
     Effect.gen(function*() {
       const service = exchanging(3600, undefined, { credential_default_source: "credential_cmd" })
       const run: Array<string> = []

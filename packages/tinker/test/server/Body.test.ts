@@ -41,7 +41,7 @@ describe("bodies that are being received", () => {
   })
 
   layer(Api.server({ apiKeys, maxBodySize: 1000 }))((it) => {
-    it.effect("reserve as much room as their declared length", () =>
+    it.effect("reserve only the room of their declared length", () =>
       Effect.gen(function*() {
         for (let count = 0; count < 5; count++) yield* slow("tml-alice", 100)
         assert.strictEqual((yield* create("tml-alice")).status, 200)

@@ -16,7 +16,7 @@ describe("the files of a run without checkpoints", () => {
       assert.deepStrictEqual(yield* fs.readDirectory(folder), ["kept"])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
-  it("have a total size", () => {
+  it("have the sum of their sizes as total size", () => {
     const file = (size: number) => ({ name: "a", size, modifiedSeconds: 0, content: () => Stream.empty })
     assert.strictEqual(CheckpointFiles.size([file(3), file(4)]), 7)
   })

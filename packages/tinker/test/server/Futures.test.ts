@@ -41,7 +41,7 @@ describe("Futures", () => {
       }
     }).pipe(local))
 
-  it.effect("a failure is a result", () =>
+  it.effect("the failure of a request is its result", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const id = yield* futures.begin({ work: Effect.fail(wrong) })

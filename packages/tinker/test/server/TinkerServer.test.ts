@@ -60,7 +60,7 @@ describe("TinkerServer", () => {
         assert.strictEqual(yield* states, before + 1)
       }))
 
-    it.effect("a token in a pass counts as several bytes of the body", () =>
+    it.effect("the body of a training pass may have six million bytes", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const body = JSON.stringify(Api.passBody(model_id, 1, [1, 2])) + " ".repeat(6_000_000)

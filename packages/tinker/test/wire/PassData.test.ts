@@ -102,7 +102,7 @@ describe("the data in a training pass", () => {
       assert.include(message, "dtype is 7, expected int64")
     }))
 
-  it.effect("have integer tokens", () =>
+  it.effect("must have integer tokens", () =>
     Effect.gen(function*() {
       assert.include(yield* refusal({ target_tokens: vector([5, 6]), weights }), "dtype is float32, expected int64")
     }))

@@ -62,7 +62,7 @@ describe("the result of a training pass", () => {
       assert.deepStrictEqual(PassResult.fromJson(PassResult.toJson(mixed)).outputs, outputs)
     }))
 
-  it.effect("is the same in JSON", () =>
+  it.effect("is the same whether it is decoded from JSON or from protobuf", () =>
     Effect.gen(function*() {
       const json = PassResult.fromJson(PassResult.toJson(output))
       assert.deepStrictEqual(json, yield* PassResult.decode(PassResult.encode(output)))

@@ -67,7 +67,7 @@ describe("the result of sampling", () => {
       assert.deepStrictEqual(arrived, topk)
     }))
 
-  it("is the same in JSON", () => {
+  it("is the same after JSON encoding and decoding", () => {
     const { promptCacheHitTokens: _, ...arrived } = SampleResult.fromJson(SampleResult.toJson(topk))
     assert.deepStrictEqual(arrived, topk)
   })

@@ -42,7 +42,7 @@ describe("Frame", () => {
     assert.deepStrictEqual(read([bytes]).frames, [frame])
   })
 
-  it("keeps an incomplete frame", () => {
+  it("keeps the bytes of an incomplete frame", () => {
     const bytes = Frame.encode(frame)
     const { frames, rest } = read([bytes.subarray(0, -1)])
     assert.deepStrictEqual(frames, [])

@@ -384,7 +384,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("marks where members differ", () =>
+    it.effect("marks the first token at which members differ", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser

@@ -55,7 +55,7 @@ describe("AdaptiveLimiter with a server of hidden capacity", () => {
   ]
 
   it.effect.each(servers)(
-    "reaches nine tenths of the best fixed setting, and few are turned away: $capacity and a backlog of $backlog",
+    "reaches nine tenths of the best fixed setting with under 1 % rejections: capacity $capacity, backlog $backlog",
     (options) =>
       Effect.gen(function*() {
         const requests = 80 * options.capacity
@@ -286,7 +286,7 @@ describe("AdaptiveLimiter", () => {
       assert.deepStrictEqual((yield* Fiber.join(seen)).map(({ permits }) => permits), [8, 7])
     }))
 
-  it.effect("updates its metrics", () =>
+  it.effect("counts rejections and reports its permits as metrics", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client } = scripted((call) => call === 0 ? Effect.fail(rateLimited) : second)

@@ -207,14 +207,14 @@ describe("qwen3 parsing", () => {
       assert.deepStrictEqual(Renderer.failure(parsed)?.kind, "structural")
     }))
 
-  it.effect("refuses two stops", () =>
+  it.effect("refuses a response with two stop tokens", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
       const error = yield* Effect.flip(renderer.parse(qwen.encode("4<|im_end|><|im_end|>")))
       assert.include(error.message, "expected at most one stop token")
     }))
 
-  it.effect("keeps the calls it can parse beside those it cannot", () =>
+  it.effect("keeps the calls that it can parse, and lists those that it cannot with the error", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
       const good = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": 1.0}, \"id\": \"c1\"}\n</tool_call>"
@@ -231,7 +231,7 @@ describe("qwen3 parsing", () => {
       assert.strictEqual(Renderer.failure(parsed)?.kind, "content")
     }))
 
-  it.effect("parses very many tags quickly", () =>
+  it.effect("parses very many opening tags quickly", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
       const text = "<think>".repeat(50_000)

@@ -35,7 +35,7 @@ describe("only this law is broken by an environment that", () => {
     )
   }
 
-  it("covers every law", () => {
+  it("breaks any one of the laws", () => {
     assert.deepStrictEqual(Mutants.all.map(({ breaks }) => breaks).toSorted(), names.toSorted())
   })
 })
