@@ -28,8 +28,9 @@ export interface EngineOptions {
   /** Checkpoint folder or store; default: `runs/checkpoints` in the working directory. */
   readonly checkpoints?: string | CheckpointStore.CheckpointStore
   /**
-   * Number of compute threads. Default: one per processor, but at most 16 and at most as many as fit in 4 GiB of memory. A larger number
-   * than fits is an `EngineError`. With 0, the engine computes on the caller's thread and returns to its event loop between steps.
+   * Number of compute threads. Default: one per processor, but at most 16. A larger number than fits in 4 GiB of memory with the smallest
+   * model is an `EngineError`; a larger model works with as many of the threads as fit. With 0, the engine computes on the caller's thread
+   * and returns to its event loop between steps.
    */
   readonly workers?: number
   /**
