@@ -333,7 +333,7 @@ export const at = <E, R>(open: Place.Open) =>
     const scope = yield* Effect.scope
     const context = yield* Effect.context<R>()
     const tree = EpisodeTree.make()
-    const mailbox = yield* Mailbox.make(tree.turns)
+    const mailbox = Mailbox.make(tree.turns)
     const verdict = Deferred.makeUnsafe<Verdict, E | AgentFailed>()
     let named = 0
     let prefix: string | undefined

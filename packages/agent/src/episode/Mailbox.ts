@@ -11,7 +11,6 @@ import type { Sampling } from "@effect-rl/core/backend"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import type { Asked, Continuing, Prompted, Settings } from "../dialect/Answerer.ts"
 import { Refusal } from "../dialect/Refusal.ts"
@@ -76,11 +75,17 @@ const tooMany = new Refusal({
 })
 
 /** Creates an empty mailbox; `turns` returns the number of finished turns. */
-export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.Return<Mailbox> {
-  const arrived = yield* Queue.unbounded<readonly [Thread, Question] | "ended">()
+export const make = (turns: () => number): Mailbox => {
+  const arrived: Array<readonly [Thread, Question] | "ended"> = []
+  let arrival = Deferred.makeUnsafe<void>()
   const threads = new Map<string, Thread>()
   const open = new Set<Question>()
   let closed: Refusal | undefined
+
+  /** Wakes `take` once all requests that the agent sends at the same time have arrived. */
+  const arrive = (one: readonly [Thread, Question] | "ended") => {
+    if (arrived.push(one) === 1) queueMicrotask(() => Deferred.doneUnsafe(arrival, Effect.void))
+  }
 
   const refuse = (question: Question, refusal: Refusal) => {
     open.delete(question)
@@ -106,7 +111,7 @@ export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.
         isHeard
       }
       open.add(question)
-      Queue.offerUnsafe(arrived, [thread, question])
+      arrive([thread, question])
     }
     return thread
   }
@@ -140,7 +145,12 @@ export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.
     for (const [key, other] of threads) if (other === thread) threads.delete(key)
   }
 
-  const take: Effect.Effect<Question | undefined> = Effect.flatMap(Queue.take(arrived), (found) => {
+  const take: Effect.Effect<Question | undefined> = Effect.suspend(() => {
+    const found = arrived.shift()
+    if (found === undefined) {
+      arrival = Deferred.makeUnsafe()
+      return Effect.andThen(Deferred.await(arrival), take)
+    }
     if (found === "ended") return Effect.succeed(undefined)
     if (closed !== undefined) return Effect.never
     const [thread, question] = found
@@ -152,7 +162,7 @@ export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.
   return {
     ask: (request) => Effect.map(Effect.acquireRelease(enter(request), hangUp), ({ answers }) => answers),
     take,
-    end: Effect.sync(() => Queue.offerUnsafe(arrived, "ended")),
+    end: Effect.sync(() => arrive("ended")),
     answer: (question, sampled) => {
       open.delete(question)
       return Deferred.succeed(question.answer.sampled, sampled)
@@ -164,4 +174,4 @@ export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.
         return Effect.forEach([...open], (question) => refuse(question, refusal), { discard: true })
       })
   }
-})
+}

@@ -29,7 +29,7 @@ const answered = Effect.fnUntraced(function*({ answer, ask, take }: Mailbox.Mail
 describe("a mailbox", () => {
   it.live("keeps the answers for later retries, but not the conversations that were asked about", () =>
     Effect.gen(function*() {
-      const mailbox = yield* Mailbox.make(() => 0)
+      const mailbox = Mailbox.make(() => 0)
       const conversations: Array<WeakRef<object>> = []
       for (let turn = 0; turn < 20; turn++) conversations.push(yield* answered(mailbox, turn))
       yield* Effect.sleep(1)
