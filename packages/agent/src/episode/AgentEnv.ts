@@ -23,6 +23,7 @@ import { ended, invalid, type Refusal } from "../dialect/Refusal.ts"
 import * as Reply from "../dialect/Reply.ts"
 import * as CapturedAnswers from "./CapturedAnswers.ts"
 import * as EpisodeTree from "./EpisodeTree.ts"
+import * as InProcess from "./InProcess.ts"
 import * as Mailbox from "./Mailbox.ts"
 import * as Place from "./Place.ts"
 import * as Redaction from "./Redaction.ts"
@@ -414,4 +415,4 @@ const silent = ({ reward, stopReason = "completed" }: Env.Done): Env.Overflow =>
  */
 export const make: <E = never, R = never>(
   options: Options<E, R>
-) => Effect.Effect<Env.Env<E | AgentFailed>, never, R | Scope.Scope> = at(Place.inProcess)
+) => Effect.Effect<Env.Env<E | AgentFailed>, never, R | Scope.Scope> = at(InProcess.open)

@@ -1,15 +1,11 @@
 /** Where an agent reaches its model: through an in-process `fetch`, or at a network address. */
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as HttpEffect from "effect/http/HttpEffect"
-import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as Scope from "effect/Scope"
-import * as Dialects from "../dialect/Dialects.ts"
 import type { Incoming } from "../dialect/Incoming.ts"
 import type { Refusal } from "../dialect/Refusal.ts"
 import type { Answering, Sent } from "./CapturedAnswers.ts"
-import * as Redaction from "./Redaction.ts"
+import type * as Redaction from "./Redaction.ts"
 import * as RequestBody from "./RequestBody.ts"
 
 /** How clients reach the model. */
@@ -67,36 +63,3 @@ export const incoming = (
     ),
     (answering) => ({ ...answering, body: Effect.map(RequestBody.text, redact) })
   )
-
-/** The host of base URLs in this process, where `fetch` calls the handler directly. No real server has this reserved name. */
-const host = `http://${Redaction.host}`
-
-const webHandler = HttpEffect.toWebHandlerWith<never, HttpServerRequest.HttpServerRequest | Scope.Scope>
-
-const decoder = new TextDecoder()
-
-/** The text that a server reads from the bytes of a body. */
-const textOf = (body: string) => decoder.decode(Buffer.from(body))
-
-/** Opens a place with an in-process `fetch`. */
-export const inProcess: Open = Effect.fnUntraced(function*(answers) {
-  const routes = HttpRouter.addAll(
-    Dialects.routes(incoming({ answers, admission: Effect.void, redact: Redaction.none })),
-    { prefix: "/v1" }
-  )
-  const handled = yield* HttpRouter.toHttpEffect(routes)
-  const handler = webHandler(yield* Effect.context<never>())(handled)
-  return {
-    fetch: (input, init = {}) => {
-      const { body, method, ...others } = init
-      return method === "POST" && typeof body === "string"
-        ? handler(new Request(input, { ...others, method }), Context.make(RequestBody.Given, textOf(body)))
-        : handler(new Request(input, init))
-    },
-    baseUrl: `${host}/v1`,
-    anthropicBaseUrl: host,
-    apiKey: "in-process",
-    session: "in-process",
-    redact: Redaction.none
-  }
-})

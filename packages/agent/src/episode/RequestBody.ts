@@ -1,6 +1,5 @@
 /** Reads the text of a request body up to a size limit. */
 import * as ByteSize from "effect/ByteSize"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -16,12 +15,7 @@ const refused = new Refusal({
   detail: `the body was cut off, or is too large, expected at most ${mostBytes} bytes`
 })
 
-/** The body of a request in this process, if it is a text; it is not turned into a stream first. */
-export const Given = Context.Reference<string | undefined>("@effect-rl/agent/RequestBody/Given", {
-  defaultValue: () => undefined
-})
-
-const received = Effect.flatMap(
+export const text: Effect.Effect<string, Refusal, HttpServerRequest.HttpServerRequest> = Effect.flatMap(
   HttpServerRequest.HttpServerRequest,
   (request) =>
     Number(request.headers["content-length"] ?? 0) > mostBytes
@@ -30,12 +24,4 @@ const received = Effect.flatMap(
         Effect.provideService(HttpIncomingMessage.MaxBodySize, most),
         Effect.mapError(() => refused)
       )
-)
-
-export const text: Effect.Effect<string, Refusal, HttpServerRequest.HttpServerRequest> = Effect.flatMap(
-  Given,
-  (given) => {
-    if (given === undefined) return received
-    return Buffer.byteLength(given) > mostBytes ? Effect.fail(refused) : Effect.succeed(given)
-  }
 )

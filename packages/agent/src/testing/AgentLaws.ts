@@ -10,7 +10,8 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as AgentEnv from "../episode/AgentEnv.ts"
-import * as Place from "../episode/Place.ts"
+import * as InProcess from "../episode/InProcess.ts"
+import type * as Place from "../episode/Place.ts"
 import * as Network from "./Network.ts"
 
 /** An agent, and the replies of its model. */
@@ -97,7 +98,7 @@ const mostTurns = 64
 const key = { iteration: 0, group: "laws", member: 0, attempt: 0 }
 
 const makeEnv = Effect.fnUntraced(
-  function*<E, R>({ names = [], open = Place.inProcess, run }: Options<E, R>, seen: Seen) {
+  function*<E, R>({ names = [], open = InProcess.open, run }: Options<E, R>, seen: Seen) {
     return yield* AgentEnv.at<E, R>(counted(open, seen))({
       model: yield* model,
       names,
