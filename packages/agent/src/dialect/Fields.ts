@@ -18,6 +18,14 @@ export const shown = (value: unknown) => {
 export const unexpected = (field: string, value: unknown, because: string) =>
   `${field} is ${shown(value)}, expected none: ${because}`
 
+/** Whether the value has a field at the path that begins at step `at`. Most bodies lack most fields, so nothing is copied to find out. */
+const has = (value: unknown, steps: ReadonlyArray<string>, at = 0): boolean => {
+  const step = steps[at]
+  if (step === undefined) return true
+  if (step === "[]") return Array.isArray(value) && value.some((one) => has(one, steps, at + 1))
+  return Predicate.isObject(value) && Object.hasOwn(value, step) && has(value[step], steps, at + 1)
+}
+
 /** A value without the fields at a path, and the removed values. */
 interface Taken {
   readonly left: unknown
@@ -64,6 +72,7 @@ export const settle = (kind: FieldTable.Kind, isRead: (path: string) => boolean)
   return Effect.fnUntraced(function*(body: unknown, notes: Notes) {
     let rest = body
     for (const { row, steps } of all) {
+      if (!has(rest, steps)) continue
       const { found, left } = take(rest, steps)
       rest = left
       const [value] = found.filter((one) => !isUsual(row, one))
