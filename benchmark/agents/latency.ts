@@ -1,9 +1,9 @@
 /**
  * Measures the latency that the gateway adds between an agent and its model. The same conversations run against the same backend in three
  * ways: called in this thread, through the session's `fetch`, and over HTTP from agents in a worker thread, compared with an HTTP server
- * that ignores the request. Then 1,000 concurrent sessions run, whose agents pause between requests. Prints Markdown. `--added` runs only
- * the first part, `--sessions` only the second. `--processor` measures neither, but the processor time of requests that a backend answers
- * at once, which also tells versions apart on a busy machine.
+ * that ignores the request. A request's latency is the time that it takes beyond the backend's own. Then 1,000 concurrent sessions run,
+ * whose agents pause between requests. Prints Markdown. `--added` runs only the first part, `--sessions` only the second. `--processor`
+ * measures neither, but the processor time of requests that a backend answers at once, which also tells versions apart on a busy machine.
  */
 import { AgentEnv, AgentGateway } from "@effect-rl/agent"
 import { ChatModel, type Policy, Rollout } from "@effect-rl/core"
@@ -19,18 +19,25 @@ import * as Talking from "./Talking.ts"
 
 type Times = Talking.Times
 
-/** Seeded random durations of answers, in milliseconds. */
-const durations = () => {
-  const draw = Draw.make(0, "backend")
-  return () => draw.integer(40, 60)
+/** How long the backend takes for each answer of a session, in milliseconds. */
+type Durations = ReadonlyArray<number>
+
+/** Durations of 40 to 60 ms. They depend only on the session's index, so every way waits for the same answers. */
+const durationsOf = (session: number, { requests }: Load): Durations => {
+  const draw = Draw.make(session, "backend")
+  return Array.from({ length: requests }, () => draw.integer(40, 60))
 }
 
-/** A backend that answers each request after 40 to 60 ms, or at once if `isBusy` is false. */
-const backend = (model: ChatModel.ChatModel, isBusy = true): Policy.Policy => {
+/** A backend that answers each turn after its duration, and at once if there are no durations. */
+const backend = (model: ChatModel.ChatModel, durations: Durations): Policy.Policy => {
   const tokens = model.tokenizer.encode(`${Talking.answer}<|im_end|>`)
   const sampled = { tokens, logprobs: new Float32Array(tokens.length).fill(-0.1), stopReason: "stop" } as const
-  const duration = durations()
-  return { act: () => isBusy ? Effect.delay(Effect.succeed(sampled), duration()) : Effect.succeed(sampled) }
+  return {
+    act: ({ key: { turn } }) => {
+      const duration = durations[turn]
+      return duration === undefined ? Effect.succeed(sampled) : Effect.delay(Effect.succeed(sampled), duration)
+    }
+  }
 }
 
 const key = { iteration: 0, group: "latency", member: 0, attempt: 0 }
@@ -55,18 +62,30 @@ const openThread = () => {
 
 type Thread = ReturnType<typeof openThread>
 
-/** An HTTP server that ignores the request and sends a fixed answer after the backend's delay. */
+interface BareServer {
+  /** Opens an address whose requests are answered after these durations. */
+  readonly open: (durations: Durations) => string
+  readonly close: () => void
+}
+
+/** An HTTP server that ignores the request and sends a fixed answer after the backend's duration. */
 const bareServer = Effect.acquireRelease(
-  Effect.callback<{ readonly close: () => void; readonly baseUrl: string }>((resume) => {
-    const duration = durations()
+  Effect.callback<BareServer>((resume) => {
     const choices = [{ message: { role: "assistant", content: Talking.answer }, finish_reason: "stop", index: 0 }]
+    const left = new Map<string, Array<number>>()
     const server = createServer({ keepAliveTimeout: 120_000 }, (request, response) => {
-      request.resume().on("end", () => setTimeout(() => response.end(JSON.stringify({ choices })), duration()))
+      const duration = left.get(request.url?.split("/")[1] ?? "")?.shift() ?? 0
+      request.resume().on("end", () => setTimeout(() => response.end(JSON.stringify({ choices })), duration))
     })
     server.listen(0, "127.0.0.1", () => {
       const address = server.address()
       const port = typeof address === "object" ? address?.port : undefined
-      resume(Effect.succeed({ baseUrl: `http://127.0.0.1:${port}`, close: () => server.close() }))
+      const open = (durations: Durations) => {
+        const name = String(left.size)
+        left.set(name, [...durations])
+        return `http://127.0.0.1:${port}/${name}`
+      }
+      resume(Effect.succeed({ open, close: () => server.close() }))
     })
   }),
   ({ close }) => Effect.sync(close)
@@ -98,15 +117,17 @@ type Way = "called in this thread" | "a bare HTTP server" | "`fetch` of the sess
 interface Setup {
   readonly model: ChatModel.ChatModel
   readonly thread: Thread
-  readonly bareUrl: string
+  readonly bare: BareServer
 }
 
-const session = ({ bareUrl, model, thread }: Setup, way: Way, policy: Policy.Policy, load: Load, times: Times) => {
+/** One session, which adds the time of each of its requests to `times`. */
+const session = ({ bare, model, thread }: Setup, way: Way, durations: Durations, load: Load, times: Times) => {
   const { done, pauses, requests } = load
+  const policy = backend(model, durations)
   if (way === "called in this thread") return direct(policy, load, times)
   if (way === "a bare HTTP server") {
-    const talked = Effect.promise(() => thread({ baseUrl: bareUrl, model: model.name }, requests, pauses))
-    return Effect.map(talked, (own) => void times.push(...own))
+    const to = { baseUrl: bare.open(durations), model: model.name }
+    return Effect.map(Effect.promise(() => thread(to, requests, pauses)), (own) => void times.push(...own))
   }
   const run = async ({ baseUrl, fetch }: AgentEnv.Session) => {
     const to = { baseUrl, model: model.name }
@@ -128,35 +149,51 @@ const quantile = (times: Times, share: number) =>
 
 const milliseconds = (value: number) => value.toFixed(2)
 
-const requests = 10
-
-/** Runs sessions, at most `inFlight` of them concurrently, and returns the time of each request. */
-const run = (setup: Setup, way: Way, policy: Policy.Policy, inFlight: number, sessions: number) => {
-  const times: Times = []
-  const all = Effect.forEach(
-    Array.from({ length: sessions }),
-    () => session(setup, way, policy, { requests }, times),
-    { concurrency: inFlight, discard: true }
-  )
-  return Effect.as(all, times)
+/** The time that each request takes beyond the backend's own, and the processor time of this thread for each request. */
+interface Measured {
+  readonly beyond: Times
+  readonly cpu: number
 }
 
-const measure = Effect.fnUntraced(function*(setup: Setup, way: Way, inFlight: number) {
-  const policy = backend(setup.model)
-  yield* run(setup, way, policy, inFlight, inFlight + 5)
+/** Runs the sessions of some loads, at most `inFlight` of them concurrently. */
+const run = Effect.fnUntraced(function*(
+  setup: Setup,
+  way: Way,
+  loads: ReadonlyArray<Load>,
+  { inFlight, isInstant = false }: { readonly inFlight: number; readonly isInstant?: boolean }
+) {
+  const beyond: Times = []
+  // Otherwise the first requests would pay for the garbage of earlier ones.
+  globalThis.gc?.()
   const before = threadCpuUsage()
-  const times = yield* run(setup, way, policy, inFlight, Math.max(20, 5 * inFlight))
+  const one = Effect.fnUntraced(function*(load: Load, index: number) {
+    const durations = isInstant ? [] : durationsOf(index, load)
+    const times: Times = []
+    yield* session(setup, way, durations, load, times)
+    for (const [turn, time] of times.entries()) beyond.push(time - (durations[turn] ?? 0))
+  })
+  yield* Effect.forEach(loads, one, { concurrency: inFlight, discard: true })
   const { system, user } = threadCpuUsage(before)
-  return { p50: quantile(times, 0.5), p99: quantile(times, 0.99), cpu: (user + system) / 1000 / times.length }
+  return { beyond, cpu: (user + system) / 1000 / beyond.length } satisfies Measured
+})
+
+/** Sessions of 10 requests without pauses. */
+const loadsOf = (sessions: number): ReadonlyArray<Load> => Array.from({ length: sessions }, () => ({ requests: 10 }))
+
+const measure = Effect.fnUntraced(function*(setup: Setup, way: Way, inFlight: number) {
+  yield* run(setup, way, loadsOf(inFlight + 5), { inFlight })
+  const { beyond, cpu } = yield* run(setup, way, loadsOf(Math.max(20, 5 * inFlight)), { inFlight })
+  return { p50: quantile(beyond, 0.5), p99: quantile(beyond, 0.99), cpu }
 })
 
 const base: Way = "called in this thread"
 const others: ReadonlyArray<Way> = ["a bare HTTP server", "`fetch` of the session", "HTTP gateway"]
 
+const instant = { inFlight: 20, isInstant: true }
+
 /** A table of the latency of each way. Before, each way answers 3,000 requests of an instant backend, so its code is compiled. */
 const added = Effect.fnUntraced(function*(setup: Setup) {
-  const instant = backend(setup.model, false)
-  for (const way of [base, ...others]) yield* run(setup, way, instant, 20, 300)
+  for (const way of [base, ...others]) yield* run(setup, way, loadsOf(300), instant)
   const rows: Array<ReadonlyArray<string>> = []
   for (const inFlight of [1, 20]) {
     const direct = yield* measure(setup, base, inFlight)
@@ -168,19 +205,17 @@ const added = Effect.fnUntraced(function*(setup: Setup) {
       rows.push([`${way}, ${inFlight} in flight`, ...cells.map(milliseconds)])
     }
   }
-  return Report.table(["", "median, ms", "p99, ms", "added median", "added p99", "CPU a request, ms"], rows)
+  const columns = ["", "beyond the backend: median, ms", "p99, ms", "added median", "added p99", "CPU a request, ms"]
+  return Report.table(columns, rows)
 })
 
 /** A table of the processor time of this thread for each request to a backend that answers at once, 20 of them in flight. */
 const processor = Effect.fnUntraced(function*(setup: Setup) {
-  const instant = backend(setup.model, false)
   const rows: Array<ReadonlyArray<string>> = []
   for (const way of others.slice(1)) {
-    yield* run(setup, way, instant, 20, 300)
-    const before = threadCpuUsage()
-    const times = yield* run(setup, way, instant, 20, 300)
-    const { system, user } = threadCpuUsage(before)
-    rows.push([way, milliseconds((user + system) / 1000 / times.length)])
+    yield* run(setup, way, loadsOf(300), instant)
+    const { cpu } = yield* run(setup, way, loadsOf(300), instant)
+    rows.push([way, milliseconds(cpu)])
   }
   return Report.table(["", "CPU a request, ms"], rows)
 })
@@ -197,7 +232,6 @@ const held = () => {
 }
 
 const many = Effect.fnUntraced(function*(setup: Setup, way: Way) {
-  const times: Times = []
   const draw = Draw.make(0, "think")
   const before = held()
   let finished = 0
@@ -216,16 +250,13 @@ const many = Effect.fnUntraced(function*(setup: Setup, way: Way) {
   }
   const pauses = () => Array.from({ length: requestsEach }, () => 1000 * draw.integer(...thinks))
   const began = performance.now()
-  yield* Effect.forEach(
-    Array.from({ length: sessions }),
-    () => session(setup, way, backend(setup.model), { requests: requestsEach, pauses: pauses(), done }, times),
-    { concurrency: "unbounded", discard: true }
-  )
+  const loads = Array.from({ length: sessions }, () => ({ requests: requestsEach, pauses: pauses(), done }))
+  const { beyond } = yield* run(setup, way, loads, { inFlight: sessions })
   return [
     way,
-    String(times.length),
-    milliseconds(quantile(times, 0.5)),
-    milliseconds(quantile(times, 0.99)),
+    String(beyond.length),
+    milliseconds(quantile(beyond, 0.5)),
+    milliseconds(quantile(beyond, 0.99)),
     (bytes / sessions / 1024).toFixed(0),
     ((performance.now() - began) / 1000).toFixed(0)
   ]
@@ -238,8 +269,7 @@ const gateway = AgentGateway.AgentGateway.layer.pipe(
 const program = Effect.gen(function*() {
   const preset = yield* ChatModel.resolve("effect-rl/tiny-tasks")
   const model = { ...preset, capabilities: { ...preset.capabilities, contextLength: 32_768 } }
-  const { baseUrl: bareUrl } = yield* bareServer
-  const setup: Setup = { model, bareUrl, thread: openThread() }
+  const setup: Setup = { model, bare: yield* bareServer, thread: openThread() }
   yield* Console.log(Report.machine())
   if (process.argv.includes("--processor")) return yield* Console.log(`\n${yield* processor(setup)}`)
   if (!process.argv.includes("--sessions")) yield* Console.log(`\n${yield* added(setup)}`)
@@ -247,7 +277,10 @@ const program = Effect.gen(function*() {
   const rows = [yield* many(setup, "`fetch` of the session"), yield* many(setup, "HTTP gateway")]
   yield* Console.log(
     `\n${
-      Report.table(["", "answers", "median, ms", "p99, ms", "KiB a session", "seconds"], rows)
+      Report.table(
+        ["", "answers", "beyond the backend: median, ms", "p99, ms", "KiB a session", "seconds"],
+        rows
+      )
     }\n\n${Report.machine()}`
   )
 }).pipe(Effect.provide(gateway))
