@@ -49,29 +49,30 @@ export interface Loaded extends Pick<Joined.Joined, "conversations" | "preferenc
 const decodeObject = Schema.decodeEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
 /**
- * The first JSON object among the rows of a file. The reader of the file's format reports the broken rows before it.
+ * The format of a file's first JSON object; fails with the row's number if the format is unknown. Broken rows before it are left to the
+ * reader of the format.
  */
-const firstObject = (file: string) =>
-  Trace.lines(file, (line) => Effect.option(decodeObject(line))).pipe(
-    Stream.filter(Option.isSome),
-    Stream.runHead,
-    Effect.map(Option.flatten)
-  )
+const formatOf = (file: string) =>
+  Trace.lines(
+    file,
+    Effect.fnUntraced(function*(line) {
+      const found = yield* Effect.option(decodeObject(line))
+      if (Option.isNone(found)) return undefined
+      const format = formats.find(({ is }) => is(found.value))
+      if (format !== undefined) return format
+      const fields = Object.keys(found.value).slice(0, 10).join(", ")
+      const has = fields === "" ? "no fields" : `the fields ${fields}`
+      return yield* Effect.fail({ message: `has ${has}, expected one of: ${names.join("; ")}` })
+    })
+  ).pipe(Stream.filter((format) => format !== undefined), Stream.runHead)
 
 /** The rows of a file, in the format recognized by its first JSON object. */
 const rowsOf = Effect.fnUntraced(function*(file: string, options?: RowError.Options) {
-  const found = yield* firstObject(file)
-  if (Option.isNone(found)) {
-    yield* Stream.runDrain(Trace.lines(file, decodeObject, options))
-    if (options?.broken === "skip") return []
-  }
-  const first = Option.getOrElse(found, () => ({}))
-  const format = formats.find(({ is }) => is(first))
-  if (format !== undefined) return yield* Stream.runCollect(format.read(file, options))
-  const detail = `has the fields ${Object.keys(first).slice(0, 10).join(", ") || "of nothing"}, expected one of: ${
-    names.join("; ")
-  }`
-  return yield* new RowError.RowError({ file, row: 1, detail })
+  const format = yield* formatOf(file)
+  if (Option.isSome(format)) return yield* Stream.runCollect(format.value.read(file, options))
+  yield* Stream.runDrain(Trace.lines(file, (line) => decodeObject(line), options))
+  if (options?.broken === "skip") return []
+  return yield* new RowError.RowError({ file, detail: `has no rows, expected one of: ${names.join("; ")}` })
 })
 
 const counted = <A>(values: ReadonlyArray<A>): ReadonlyMap<A, number> => {

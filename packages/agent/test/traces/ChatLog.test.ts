@@ -316,6 +316,18 @@ describe("Traces.load", () => {
       assert.include(message, "row 1: has the fields rows, expected one of: requests and answers")
     }))
 
+  it.effect("names the row by whose fields a file is refused", () =>
+    Effect.gen(function*() {
+      const refused = (...lines: ReadonlyArray<string>) =>
+        Effect.gen(function*() {
+          const file = yield* Recording.file(...lines)
+          const { message } = yield* Effect.flip(Traces.load([file]))
+          return message.slice(file.length)
+        }).pipe(Effect.provide(NodeServices.layer))
+      assert.match(yield* refused("{", "", "{\"rows\": 3}"), /^, row 3: has the fields rows,/)
+      assert.match(yield* refused(), /^: has no rows, expected one of: requests and answers/)
+    }))
+
   it.effect("logs each row that is left out once", () =>
     Effect.gen(function*() {
       const logged: Array<string> = []
