@@ -59,7 +59,7 @@ describe("a request that starts a new conversation", () => {
 })
 
 describe("a request after a response whose call could not be read", () => {
-  it.effect("continues the conversation in which the client shows the call as text, turn after turn", () =>
+  it.effect("continues the conversation if the client sends the call back as text, and so do the requests after it", () =>
     Effect.gen(function*() {
       const tree = EpisodeTree.make()
       const { renderer } = yield* Talk.modelOf("qwen3_instruct")

@@ -87,7 +87,7 @@ describe("effect-rl audit", () => {
       const file = join(dirname(folder), "quarantine.jsonl")
       const { errors, exit, out } = yield* run("audit", folder, "--quarantine", file)
       assert.isTrue(Exit.isFailure(exit))
-      // The script gives half of the members the same answer, although it reports each token as unlikely.
+      // The mock gives half of the members the same answer. At its −0.5 nats per token, so many equal answers are improbable.
       assert.match(
         errors.at(-1) ?? "",
         new RegExp(`^error: ${folder}: \\d+ findings? \\(duplicates\\); read the transcripts`)

@@ -75,7 +75,7 @@ describe("A plan", () => {
         const plan = yield* Plan.make({ ...task, settings, replacing: Effect.succeed(replacing) })
         const { own } = plan.total
         assert.strictEqual(own.sampled, batches * 2 * 3 * 8)
-        // The tokens of one group (each batch has two), times the groups on which both iterations train.
+        // The tokens of one group (each batch has two), times the number of groups that the two iterations train on together.
         assert.strictEqual(own.trained, (own.prefilled + own.sampled) / batches / 2 * 2 * trained)
       }).pipe(Effect.provide(backend))
   )

@@ -47,7 +47,7 @@ export type Node =
   | { readonly _tag: "Sum" | "Mean"; readonly of: Any; readonly weights: Any | undefined }
   | { readonly _tag: "Named"; readonly symbol: string; readonly of: Any }
 
-/** A term: one value per token, shape `[T]`, or one value per sequence. */
+/** A term with one value per token or one per sequence, according to `shape`. Its values are numbers or conditions, according to `type`. */
 export interface Term<out S extends Shape, out T extends Type> {
   readonly shape: S
   readonly type: T

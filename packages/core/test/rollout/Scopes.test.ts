@@ -325,7 +325,7 @@ describe("interruption at any moment", () => {
       })
   )
 
-  it.effect("leaks nothing at any time", () =>
+  it.effect("leaks nothing at any millisecond", () =>
     Effect.forEach(points, ({ coupled, millis }) =>
       Effect.gen(function*() {
         const interrupted = (coupled: boolean) =>

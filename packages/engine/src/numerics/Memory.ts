@@ -59,7 +59,7 @@ export interface Region {
   readonly bytes: number
 }
 
-/** Allocates and frees memory, for models, adapters and snapshots. */
+/** Allocates and frees what lives longer than a computation: models, adapters, snapshots, caches and the arenas of the compute threads. */
 export interface Reserver extends Allocator {
   readonly reserve: (bytes: number) => Region
   /** Frees an allocation and merges it with adjacent free pieces. */

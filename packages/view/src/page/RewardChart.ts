@@ -29,8 +29,8 @@ export const rewardOf = ({ index, updated }: Iteration<null>): ReadonlyArray<Ser
 }
 
 /**
- * The point of an evaluation: its score if a right answer earns about 1, so that the score fits the reward's axis, or else its mean reward.
- * None if the evaluation has neither.
+ * The point of an evaluation: its score if there is no mean reward or the two differ by less than 0.11, so that the score fits the
+ * reward's axis; otherwise its mean reward. None if the evaluation has neither.
  */
 export const scoreOf = ({ evaluated, iteration }: Evaluation<null>): ReadonlyArray<Series.Point> => {
   const { reward, score } = evaluated ?? {}

@@ -182,9 +182,7 @@ const choicesOf =
     }
   }
 
-/**
- * Streams a request that echoes its prompts. The prompts are scored first, so each choice is sent in a single chunk.
- */
+/** Streams the answer to a request that echoes its prompts: once the whole answer is known, each choice is sent as a single chunk. */
 const echoed = Effect.fnUntraced(function*(prompts: Prompts, notes: Notes, value: Wire.Completion) {
   const { choices, usage, ...head } = yield* whole(prompts, notes, value)
   const last = value.stream_options?.include_usage === true ? [{ ...head, choices: [], usage }] : []

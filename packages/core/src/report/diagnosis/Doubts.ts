@@ -76,7 +76,10 @@ const largeGain = 0.15
 /** Above this share of right answers, little can be gained. */
 const nearlyAll = 0.9
 
-/** The doubt that the reward grew while the share of right held-out answers did not; empty if there is no such contradiction. */
+/**
+ * The doubt that the reward grew, relative to its range, while the share of right held-out answers grew clearly less than half as much, or
+ * fell; empty if there is no such contradiction.
+ */
 const contradiction = (
   story: AnyStory,
   trained: Measure.Measure,

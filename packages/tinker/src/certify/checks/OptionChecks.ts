@@ -33,7 +33,7 @@ const one = (client: SamplingClient.SamplingClient, params: Sampling.SamplingPar
 
 const words = ({ tokens }: { readonly tokens: Int32Array }) => tokens.join(" ")
 
-/** Runs a check with a high temperature. Servers with a maximum temperature may refuse it. */
+/** Runs a part of a check that a server may refuse because it limits the option. A refusal counts as absent instead of failed. */
 const unlessRefused = <A, E extends Check.Failure, R>(what: string, effect: Effect.Effect<A, E, R>) =>
   Effect.catchIf(
     effect,
