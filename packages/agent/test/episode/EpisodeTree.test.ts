@@ -30,7 +30,7 @@ const code = Message.system("You write code.")
 const title = Message.system("You name conversations.")
 
 const cases = [
-  ["another task beside the same surroundings", [code, folder, task], [code, folder, next], "subagent"],
+  ["another task after the same messages", [code, folder, task], [code, folder, next], "subagent"],
   ["the same task under other instructions, such as the title of a conversation", [title, task], [
     code,
     task
@@ -39,14 +39,14 @@ const cases = [
     code,
     Message.user(`So far: ${Message.text(fix)} Go on.`)
   ], "compaction"],
-  ["a summary beside what was said last", [code, folder, task], [
+  ["a summary followed by the last messages", [code, folder, task], [
     code,
     Message.user(`So far: ${Message.text(fix)} Go on.`),
     fix,
     next
   ], "compaction"],
-  ["what is left of a history", [code, folder, task], [code, task], "compaction"],
-  ["a message that was written again", [code, folder, task], [code, Message.user("Fix dates."), fix, next], "edit"]
+  ["a history without one of its messages", [code, folder, task], [code, task], "compaction"],
+  ["a message that was rewritten", [code, folder, task], [code, Message.user("Fix dates."), fix, next], "edit"]
 ] as const
 
 describe("a request that starts a new conversation", () => {

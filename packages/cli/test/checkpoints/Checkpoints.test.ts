@@ -204,16 +204,20 @@ describe("effect-rl checkpoints", () => {
   )
 
   const mistakes: ReadonlyArray<readonly [name: string, args: ReadonlyArray<string>, message: string]> = [
-    ["nothing to delete", [], "path is absent, expected paths of checkpoints, or --run-id"],
-    ["paths beside a run", ["tinker://run/weights/1", "--run-id", "run"], "--run-id is given with paths or --run"],
+    ["a deletion without paths or a run", [], "path is absent, expected paths of checkpoints, or --run-id"],
+    [
+      "paths together with a run",
+      ["tinker://run/weights/1", "--run-id", "run"],
+      "--run-id is given with paths or --run"
+    ],
     [
       "a filter without a run",
       ["tinker://run/weights/1", "--type", "weights"],
       "--run-id is absent, expected --run-id, whose checkpoints --type"
     ],
-    ["a filter by what is not a time", ["--run-id", "run", "--before", "soon"], "a time of UTC, such as 2026-01-31"],
+    ["a filter with an invalid time", ["--run-id", "run", "--before", "soon"], "a time of UTC, such as 2026-01-31"],
     [
-      "to delete without asking",
+      "a deletion without --yes where nobody can be asked",
       ["tinker://run/weights/1"],
       "--yes is absent, expected --yes, because nobody can be asked here"
     ]

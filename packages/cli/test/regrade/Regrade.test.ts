@@ -50,7 +50,7 @@ describe("effect-rl regrade", () => {
     }))
 
   const mistakes: ReadonlyArray<readonly [name: string, flags: ReadonlyArray<string>, message: string]> = [
-    ["no rule", [], "--credit is absent, expected the name of a rule: centered, normalized"],
+    ["a command without a rule", [], "--credit is absent, expected the name of a rule: centered, normalized"],
     ["an unknown rule", ["--credit", "centred"], "centered"],
     [
       "an option of another rule",

@@ -41,13 +41,13 @@ const files: ReadonlyArray<File> = [
     "row 1: Expected string\n  at [\"question\"]"
   ],
   [
-    "no answer",
+    "an answer without its last line",
     ["{\"question\": \"?\", \"answer\": \"seven\"}"],
     "row 1: the answer has no line \"#### <number>\": …seven"
   ],
   ["no rows", [], "train.jsonl: has no rows, expected at least one problem"],
   [
-    "a problem that does not fit",
+    "a problem that is too long for the context",
     [...many, problem("How? ".repeat(500))],
     "expected at most 1152 together, the model's context: shorten or remove the problem, or lower maxTokens. It asks: How?"
   ]

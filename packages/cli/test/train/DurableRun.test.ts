@@ -6,13 +6,13 @@ import * as CommandLine from "../CommandLine.ts"
 const database = "postgres://trainer@localhost/runs"
 
 const refusals: ReadonlyArray<readonly [what: string, args: ReadonlyArray<string>, detail: string]> = [
-  ["no executor", [], "--executor names no database"],
-  ["threads", ["--executor", "threads:2"], "--executor names no database"],
-  ["another process's backend", ["--executor", database], "workers do not share --backend mock"]
+  ["without an executor", [], "--executor names no database"],
+  ["with threads as executor", ["--executor", "threads:2"], "--executor names no database"],
+  ["with a backend that its workers do not share", ["--executor", database], "workers do not share --backend mock"]
 ]
 
 describe("a durable run", () => {
-  it.effect.each(refusals)("is refused with %s", ([, args, detail]) =>
+  it.effect.each(refusals)("is refused %s", ([, args, detail]) =>
     Effect.gen(function*() {
       const folder = yield* CommandLine.runFolder
       const { errors } = yield* CommandLine.run(...CommandLine.short, "--durable", "--log-path", folder, ...args)

@@ -32,7 +32,7 @@ describe("SeedProbe.probe", () => {
       sample: drawing((seed, index) => (seed + 7 * index) % 31)
     }],
     ["duplicates", "all samples of a request share its seed", { sample: drawing((seed) => seed % 31) }],
-    ["none", "nothing comes again", { sample: drawing((_, index, request) => (3 * request + index) % 31) }]
+    ["none", "no sample is repeated", { sample: drawing((_, index, request) => (3 * request + index) % 31) }]
   ]
   for (const [meaning, title, script] of backends) {
     it.effect(`is ${meaning} if ${title}`, () =>

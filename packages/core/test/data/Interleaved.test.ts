@@ -101,7 +101,7 @@ describe("Interleaved.make, used incorrectly,", () => {
   ]
 
   it.effect.each(mistakes)(
-    "names the wrong field and value, mistake %#",
+    "names the wrong field and value of mistake %#",
     ([sources, options, expected]) =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(Interleaved.make(sources, { groupsPerBatch: 1, ...options }))

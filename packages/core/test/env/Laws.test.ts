@@ -38,19 +38,22 @@ const replies = [
 ] as const
 
 const variants: ReadonlyArray<readonly [string, string, ToolEnv.Settings]> = [
-  ["qwen3_instruct", "that goes on whatever is said", {
+  ["qwen3_instruct", "that continues after any reply", {
     onLength: "continue",
     terminateOnParseError: false,
     maxTurns: 6,
     maxTrajectoryTokens: 2000,
     execution: "sequential"
   }],
-  ["qwen3_instruct", "that answers what cannot be read", {
+  ["qwen3_instruct", "that answers unreadable tool calls", {
     onLength: "continue",
     parseErrors: { maxConsecutive: 2, penaltyPerError: 0.1, maskErrorTurns: true },
     maxToolCalls: 3
   }],
-  ["qwen3", "of a model that forgets its thoughts", { onLength: "continue", terminateOnParseError: false }]
+  ["qwen3", "of a model whose reasoning later prompts leave out", {
+    onLength: "continue",
+    terminateOnParseError: false
+  }]
 ]
 
 describe.each(variants)("the laws of environments with %s, for a task with tools %s", (name, _, settings) => {

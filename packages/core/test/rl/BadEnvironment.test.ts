@@ -61,12 +61,12 @@ const misbehaviours: ReadonlyArray<Misbehaviour> = [
     says: `${member}step._tag is undefined, expected Continue or Done`
   },
   {
-    name: "grades too few",
+    name: "gives too few group rewards",
     spoil: rewarding(() => Effect.succeed([{ reward: 1 }])),
     says: "group \"sum/3\": groupRewards is 1 rewards, expected one per trajectory (4)"
   },
   {
-    name: "grades with NaN",
+    name: "gives NaN as a group reward",
     spoil: rewarding((trajectories) => Effect.succeed(trajectories.map(() => ({ reward: NaN })))),
     says: "group \"sum/3\": groupRewards[0].reward is NaN, expected a finite number"
   }

@@ -234,7 +234,7 @@ describe("a timeout names the part that took too long", () => {
     }))
 
   it.effect.each(["limits.turnTimeout", "graderTimeout", "releaseTimeout"])(
-    "is refused unless it is above 0: %s",
+    "a time limit that is not above 0 is refused: %s",
     (field) =>
       Effect.gen(function*() {
         const error = yield* failure(

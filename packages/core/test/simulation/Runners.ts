@@ -67,7 +67,7 @@ export const all: ReadonlyArray<Mutant> = [
     runner: eachGroup((group) => group._tag === "Partial" ? { ...group, dropped: group.dropped.slice(1) } : group)
   },
   {
-    rule: "forgets what was retried",
+    rule: "forgets the retries of a group",
     breaks: "accounting adds up",
     runner: eachGroup((group) => ({ ...group, retried: [] }))
   },
@@ -113,18 +113,18 @@ export const all: ReadonlyArray<Mutant> = [
       )
   },
   {
-    rule: "goes on in the background when it is interrupted",
+    rule: "continues in the background after an interruption",
     breaks: "what is acquired is released",
     runner: (builders, policy, options) =>
       Effect.flatMap(Effect.forkDetach(Batch.runner(builders, policy, options)), Fiber.join)
   },
   {
-    rule: "has no patience to lose",
+    rule: "ignores all time limits",
     breaks: "it ends by its deadline",
     runner: patient
   },
   {
-    rule: "aborts whatever it is told",
+    rule: "fails fast under any failure policy",
     breaks: "it fails as told",
     runner: (builders, policy, options) =>
       Batch.runner(builders, policy, {
@@ -136,7 +136,7 @@ export const all: ReadonlyArray<Mutant> = [
       })
   },
   {
-    rule: "seeds by order of arrival",
+    rule: "seeds turns in their order of arrival",
     breaks: "results do not depend on concurrency",
     runner: (builders, policy, options) => {
       let arrived = 0

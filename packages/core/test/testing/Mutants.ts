@@ -48,12 +48,12 @@ const unhealthy = new TinkerError.TinkerError({
 
 export const all: ReadonlyArray<Mutant> = [
   {
-    rule: "calls itself unable to answer while it answers",
+    rule: "reports that it is unhealthy while it answers",
     breaks: "models: a backend that answers is healthy",
     layer: port((tinker) => ({ ...tinker, health: Effect.fail(unhealthy) }))
   },
   {
-    rule: "calls an unknown model rejected",
+    rule: "fails as Rejected for an unknown model",
     breaks: "models: capabilities of an unknown model are NotFound",
     layer: port((tinker) => ({
       ...tinker,
@@ -66,7 +66,7 @@ export const all: ReadonlyArray<Mutant> = [
     }))
   },
   {
-    rule: "returns one sequence whatever is asked",
+    rule: "returns one sequence, however many are requested",
     breaks: "sampling: the requested number of sequences",
     layer: sampling((client) => ({ sample: (request) => client.sample({ ...request, numSamples: 1 }) }))
   },
@@ -91,7 +91,7 @@ export const all: ReadonlyArray<Mutant> = [
     }))
   },
   {
-    rule: "numbers the seeds of samples backwards",
+    rule: "returns the samples of a request in reverse order",
     breaks: "sampling: sample i of a request with a seed is the sample of seed + i",
     layer: sampling((client) => ({
       sample: (request) =>
@@ -137,7 +137,7 @@ export const all: ReadonlyArray<Mutant> = [
     layer: training((client) => ({ optimStep: (adam) => client.optimStep({ ...adam, learningRate: 0.05 }) }))
   },
   {
-    rule: "forgets the passes before the last",
+    rule: "keeps only the gradient of the last pass",
     breaks: "training: gradients of several passes add up",
     layer: training((client) => ({
       forwardBackward: (data, loss) =>
@@ -149,7 +149,7 @@ export const all: ReadonlyArray<Mutant> = [
     }))
   },
   {
-    rule: "computes one loss for all",
+    rule: "computes importance_sampling, whatever loss is requested",
     breaks: "losses: ppo is the documented sum over tokens",
     layer: training((client) => ({
       forwardBackward: (data, loss) =>
@@ -157,7 +157,7 @@ export const all: ReadonlyArray<Mutant> = [
     }))
   },
   {
-    rule: "drops the loss",
+    rule: "reports no loss",
     breaks: "losses: cross_entropy is the weighted sum of negative log-probabilities",
     layer: training((client) => ({
       forward: (data, loss) =>
@@ -185,7 +185,7 @@ export const all: ReadonlyArray<Mutant> = [
     layer: training((client) => ({ forward: (data, loss) => lazily(client.forward(data, loss)) }))
   },
   {
-    rule: "never starts what nobody awaits",
+    rule: "never starts requests that nobody awaits",
     breaks: "requests: run even if they are not awaited",
     layer: training((client) => ({ optimStep: (adam) => lazily(client.optimStep(adam)) }))
   },
@@ -209,7 +209,7 @@ export const all: ReadonlyArray<Mutant> = [
     }))
   },
   {
-    rule: "takes a step behind a custom loss that failed",
+    rule: "takes a step after a custom loss that failed",
     breaks: "losses: a step submitted after a custom loss is not taken if the loss fails",
     layer: training((client) => ({
       forwardBackwardCustom: (data, loss) => lazily(client.forwardBackwardCustom(data, loss))
@@ -234,12 +234,12 @@ export const all: ReadonlyArray<Mutant> = [
     layer: training((client) => ({ loadState: (path) => client.loadState(path) }))
   },
   {
-    rule: "looks at the first datum alone",
+    rule: "reads only the first datum",
     breaks: "validation: an advantage that is not a number is Rejected",
     layer: training((client) => ({ forwardBackward: ([first], loss) => client.forwardBackward([first], loss) }))
   },
   {
-    rule: "goes on after unload",
+    rule: "continues after unload",
     breaks: "lifetime: an unloaded training client is Closed",
     layer: training(() => ({ unload: Effect.void }))
   },

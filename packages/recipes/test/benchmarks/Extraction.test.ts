@@ -24,7 +24,7 @@ describe("Extraction", () => {
     ["I think A, no, C.", "C"],
     [`C ${"x".repeat(400)}`, ""],
     ["ABC", ""]
-  ])("%s chooses %s", (response, letter) => {
+  ])("%j chooses the letter %j", (response, letter) => {
     assert.strictEqual(Extraction.letter(response, "ABCD"), letter)
   })
 

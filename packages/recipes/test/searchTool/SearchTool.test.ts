@@ -108,7 +108,7 @@ describe("a question with a search", () => {
     }))
 })
 
-describe("laws", () => {
+describe("the laws of the search environment", () => {
   const options = {
     tokenizer,
     vocabulary: tokenizer.vocabulary,

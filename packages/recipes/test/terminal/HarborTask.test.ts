@@ -122,12 +122,12 @@ COPY ./code ./`,
         "ImageMissing: needs the Docker image of its Dockerfile: only Docker can execute \"FROM debian:12-slim AS base\""
     },
     {
-      what: "a copy out of the working folder",
+      what: "a COPY to a place outside of the working folder",
       files: { "environment/Dockerfile": "FROM debian:12-slim\nWORKDIR /app\nCOPY a /etc/a", "environment/a": "" },
       message: "HarborTaskError: COPY to /etc/a, expected a path below the working folder /app"
     },
     {
-      what: "a copy of nothing",
+      what: "a COPY of a missing file",
       files: { "environment/Dockerfile": "FROM debian:12-slim\nWORKDIR /app\nCOPY a ." },
       message: "HarborTaskError: COPY a finds no file in environment"
     },
@@ -142,7 +142,7 @@ COPY ./code ./`,
       message: "HarborTaskError: has steps, expected a task with one instruction"
     },
     {
-      what: "an MCP server at an address, as one is that does not say",
+      what: "an MCP server at an address",
       files: { "task.toml": "[[environment.mcp_servers]]\nname = \"files\"\nurl = \"http://files/mcp\"" },
       message: "HarborTaskError: has the MCP server files over sse, expected stdio: there is no network"
     },

@@ -90,8 +90,8 @@ describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
 
     it.effect.each([
       { what: "that does not exist", command: ["no-such-server"] as const },
-      { what: "that leaves at once", command: ["true"] as const },
-      { what: "that speaks another language", command: ["echo", "hello"] as const }
+      { what: "that exits at once", command: ["true"] as const },
+      { what: "that does not speak MCP", command: ["echo", "hello"] as const }
     ])("leave a member ungraded: a server $what", ({ command }) =>
       Effect.gen(function*() {
         const exit = yield* Effect.exit(Terminal.play({ task: served(command) }))

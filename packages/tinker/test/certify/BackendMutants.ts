@@ -126,7 +126,7 @@ const samplers: ReadonlyArray<Mutant> = [
     })))
   },
   {
-    fault: "draws at temperature 1, whatever is asked for but 0",
+    fault: "samples at temperature 1 unless 0 is requested",
     foundBy: "sampling: a temperature of 2 draws tokens in proportion to their probabilities to the power 0.5",
     backend: params(({ temperature = 1, ...others }) => ({ ...others, temperature: temperature === 0 ? 0 : 1 }))
   },
@@ -167,7 +167,7 @@ const trainers: ReadonlyArray<Mutant> = [
     backend: training((client) => ({ optimStep: (adam) => client.optimStep({ ...adam, learningRate: 0 }) }))
   },
   {
-    fault: "keeps the gradients of passes forward",
+    fault: "keeps the gradients of forward passes",
     foundBy: "training: forward leaves no gradient",
     backend: training((client) => ({ forward: client.forwardBackward }))
   },
@@ -299,7 +299,7 @@ export const long: ReadonlyArray<Mutant> = [
     backend: params((given) => given.topK === undefined || given.topK < 2 ? given : { ...given, topK: given.topK + 1 })
   },
   {
-    fault: "stops at the last of several stop tokens alone",
+    fault: "stops only at the last of several stop tokens",
     foundBy: "sampling: the first of several stop tokens ends a sample, drawn or not",
     backend: params((given) => given.stop === undefined ? given : { ...given, stop: lastOf(given.stop) })
   },

@@ -77,7 +77,7 @@ const weights: ReadonlyArray<Mutant> = [
     })
   },
   {
-    fault: "keeps snapshots by the number of steps before them",
+    fault: "identifies snapshots by the number of steps before them",
     foundBy: "checkpoints: a save after loading an older state has that state's weights",
     backend: training((client) => {
       const known = new Map<number, SamplingClient.SamplingClient>()
@@ -167,7 +167,7 @@ const places: ReadonlyArray<Mutant> = [
     }
   },
   {
-    fault: "does not tell capital letters in names",
+    fault: "ignores the case of names",
     foundBy: "checkpoints: names that differ only in case or after 100 letters are separate",
     backend: training((client) => ({ saveState: (name, options) => client.saveState(name.toLowerCase(), options) }))
   }
@@ -185,7 +185,7 @@ const optimizer: ReadonlyArray<Mutant> = [
     backend: steps((adam, before) => before % 8 === 7 ? { ...adam, learningRate: 0 } : adam)
   },
   {
-    fault: "takes a step without a pass on the pass before",
+    fault: "takes a step without a pass with the gradient of the pass before",
     foundBy: "optimizer: a step without a pass uses a zero gradient",
     backend: training((client) => {
       let pass: Effect.Effect<unknown> = Effect.void
@@ -207,7 +207,7 @@ const optimizer: ReadonlyArray<Mutant> = [
     })
   },
   {
-    fault: "forgets means of gradients when it saves",
+    fault: "loses the optimizer's moments when it saves",
     foundBy: "optimizer: the optimizer's momentum survives all requests between two steps",
     backend: training((client) => ({
       saveState: (name, options) =>
@@ -276,7 +276,7 @@ const options: ReadonlyArray<Mutant> = [
     backend: Fault.params((params) => ({ ...params, maxTokens: Math.min(params.maxTokens, 100) }))
   },
   {
-    fault: "reads the first 16 stops alone",
+    fault: "reads only the first 16 stops",
     foundBy: "sampling: the last of 40 stop tokens works, and so does a stop token that is drawn first",
     backend: Fault.params((params) =>
       params.stop === undefined ? params : { ...params, stop: params.stop.slice(0, 16) }
@@ -292,7 +292,7 @@ const options: ReadonlyArray<Mutant> = [
     )
   },
   {
-    fault: "draws requests that run at once with the stops of the first",
+    fault: "samples concurrent requests with the stops of the first",
     foundBy: "sampling: concurrent requests keep their own prompts, limits, stops and temperatures",
     backend: (tinker) => {
       let running: Sampling.SamplingParams | undefined
@@ -365,7 +365,7 @@ const service: ReadonlyArray<Mutant> = [
     }
   },
   {
-    fault: "keeps 32 results",
+    fault: "keeps only the last 32 results",
     foundBy: "futures: a result is kept while 48 others are requested and read",
     rawWire: remembers(32)
   },
@@ -393,7 +393,7 @@ const service: ReadonlyArray<Mutant> = [
       )
   },
   {
-    fault: "deletes checkpoints that are not there",
+    fault: "reports missing checkpoints as deleted",
     foundBy: "archive: a missing checkpoint cannot be deleted, published or given a lifetime",
     wire: Wire.swallowed("DELETE", "certify-not-there", 204)
   }
@@ -405,7 +405,7 @@ export const all: ReadonlyArray<Mutant> = [...weights, ...places, ...optimizer, 
 /** Faults that take seconds to find. */
 export const long: ReadonlyArray<Mutant> = [
   {
-    fault: "says that it gives a checkpoint another lifetime",
+    fault: "reports a new lifetime of a checkpoint without setting it",
     foundBy: "checkpoints: an expired checkpoint is deleted, however its lifetime was set, and no other checkpoint is",
     wire: Wire.swallowed("PUT", "/ttl", 204)
   }
@@ -420,7 +420,7 @@ const lastChunk = ({ chunks }: ModelInput.ModelInput): ModelInput.ModelInput => 
 /** Faults to test with the engine, which has adapters, texts and files. */
 export const engine: ReadonlyArray<Pick<Mutant, "fault" | "foundBy" | "backend">> = [
   {
-    fault: "samples after the last chunk of a prompt alone",
+    fault: "reads only the last chunk of a prompt",
     foundBy:
       "logprobs: a prompt in chunks equals the whole prompt, a single token is a valid prompt, and token 0 is read like others",
     backend: Fault.asking((request) =>
@@ -446,7 +446,7 @@ export const engine: ReadonlyArray<Pick<Mutant, "fault" | "foundBy" | "backend">
     })
   },
   {
-    fault: "saves the first weights of each model alone",
+    fault: "saves only the first weights of each model",
     foundBy: "archive: every download has the weights of its checkpoint",
     backend: training((client) => {
       let first: Pending.Pending<TrainingClient.Checkpoint> | undefined

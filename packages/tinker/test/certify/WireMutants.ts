@@ -47,12 +47,12 @@ const filled = (tensor: Json): Json => {
 
 const service: ReadonlyArray<Mutant> = [
   {
-    fault: "calls itself ill while it answers",
+    fault: "reports that it is unhealthy while it answers",
     foundBy: "service: a running server reports that it is healthy",
     wire: Wire.answered("/healthz", always(503))
   },
   {
-    fault: "takes every route for one that it serves",
+    fault: "answers unknown routes with status 200",
     foundBy: "service: an unknown route is a 404",
     wire: Wire.answered("/no-such-route", always(200))
   },
@@ -62,7 +62,7 @@ const service: ReadonlyArray<Mutant> = [
     wire: Wire.answered("/create_session", ({ body, status }) => ({ body, status: status === 200 ? 200 : 500 }))
   },
   {
-    fault: "keeps any session alive that is named",
+    fault: "accepts heartbeats of unknown sessions",
     foundBy: "sessions: a heartbeat of an unknown session is a client error",
     wire: Wire.answered("/session_heartbeat", always(200))
   },
@@ -80,27 +80,27 @@ const service: ReadonlyArray<Mutant> = [
 
 const repeats: ReadonlyArray<Mutant> = [
   {
-    fault: "takes a step again that is sent again",
+    fault: "takes a repeated step again",
     foundBy: "repeats: a repeated optimizer step is taken once",
     wire: Wire.received("/optim_step", (body, before) => before === 0 ? body : unnumbered(body))
   },
   {
-    fault: "computes a pass again that is sent again",
+    fault: "computes a repeated pass again",
     foundBy: "repeats: a repeated pass returns the result of the first",
     wire: Wire.received("/forward_backward", (body, before) => before === 0 ? body : unnumbered(body))
   },
   {
-    fault: "samples anew for a request that is sent again",
+    fault: "samples a repeated request again",
     foundBy: "repeats: a repeated sampling request returns the samples of the first",
     wire: Wire.received("/asample", unnumbered)
   },
   {
-    fault: "makes a second model for a request that is sent again",
+    fault: "creates a second model for a repeated request",
     foundBy: "repeats: a repeated request for a model returns the same model",
     wire: Wire.received("/create_model", (body, before) => ({ ...body, model_seq_id: 1000 * before }))
   },
   {
-    fault: "gives a new request the result of an older one of its number",
+    fault: "gives a new request the result of an earlier one with its number",
     foundBy: "repeats: reusing a number for a different request is a client error",
     wire: Wire.answered(
       "/optim_step",
@@ -113,22 +113,22 @@ const repeats: ReadonlyArray<Mutant> = [
     wire: (client) => Wire.received("/forward", unnumbered)(Wire.received("/optim_step", unnumbered)(client))
   },
   {
-    fault: "forgets a result that was asked for",
+    fault: "forgets a result after its first request",
     foundBy: "futures: a result can be requested again",
     wire: Wire.answered("/retrieve_future", (answer, _, before) => before === 0 ? answer : { status: 404, body: {} })
   },
   {
-    fault: "blames itself for requests that never were",
+    fault: "answers 503 for the result of an unknown request",
     foundBy: "futures: asking for the result of an unknown request is a client error",
     wire: Wire.answered("/retrieve_future", ({ body, status }) => ({ body, status: status === 404 ? 503 : status }))
   },
   {
-    fault: "cannot be told to cancel, and does not say so",
+    fault: "accepts a cancellation without performing it",
     foundBy: "futures: a cancelled request ends",
     wire: Wire.swallowed("POST", "/cancel_future", 500)
   },
   {
-    fault: "loses one of the finished requests that it tells together",
+    fault: "leaves one of the finished requests out of retrieve_futures",
     foundBy: "futures: retrieve_futures reports all finished requests of a sampler",
     wire: Wire.answered("/retrieve_futures", ({ body, status }) => ({
       status,
@@ -139,12 +139,12 @@ const repeats: ReadonlyArray<Mutant> = [
 
 const errors: ReadonlyArray<Mutant> = [
   {
-    fault: "calls mistakes of the client its own",
+    fault: "reports client errors as server errors",
     foundBy: "errors: a loss that the server does not have is a client error",
     wire: Wire.answered("/retrieve_future", ({ body, status }) => ({ status, body: { ...body, category: "server" } }))
   },
   {
-    fault: "answers 500 for a model that nobody has",
+    fault: "answers 500 for an unknown model",
     foundBy: "errors: an unknown model id is a 404",
     wire: Wire.answered("/get_info", ({ body, status }) => ({ body, status: status === 404 ? 500 : status }))
   },
@@ -283,7 +283,7 @@ const effects: ReadonlyArray<Mutant> = [
     }))
   },
   {
-    fault: "names every sample alike",
+    fault: "gives all samples of a request the same id",
     foundBy: "futures: the promise of a sampling request has a different id for each sample",
     wire: Wire.answered("/asample", ({ body, status }) => ({
       status,

@@ -275,7 +275,7 @@ describe("a retry", () => {
   const page = () => new Response("<html>Bad gateway</html>", { headers: { "content-type": "text/html" } })
 
   const cases: ReadonlyArray<readonly [title: string, answer: () => Response, line: string]> = [
-    ["a page for people", page, "the answer is an HTML page"],
+    ["an HTML page", page, "the answer is an HTML page"],
     ["a 5xx", () => FakeService.json({ detail: "overloaded" }, 503), "HTTP 503: overloaded"],
     ["a 402", () => FakeService.json({ detail: "no credit" }, 402), "check the account's billing"]
   ]

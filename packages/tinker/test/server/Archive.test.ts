@@ -21,7 +21,7 @@ describe("Range", () => {
     ["bytes=-0", undefined],
     ["bytes=0-1,5-6", { start: 0, end: 100 }],
     ["rows=1-2", { start: 0, end: 100 }]
-  ])("%s of 100 bytes", (header, expected) => {
+  ])("the header %s selects the expected part of 100 bytes", (header, expected) => {
     assert.deepStrictEqual(Range.parse(header, 100), expected)
   })
 })

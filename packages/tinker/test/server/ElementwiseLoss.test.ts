@@ -22,13 +22,15 @@ const assertClose = (found: Float32Array, expected: ReadonlyArray<number>) => {
 describe("the loss at each position", () => {
   // The ratios are e^0.5 and e^−1; the mean of their logarithms is −0.25.
   const clip = { clipLow: 0.8, clipHigh: 1.2 }
-  it.each<readonly [Loss.Loss<"PolicyTokens">, ReadonlyArray<number>]>([
-    [Loss.importanceSampling, [-2 * Math.exp(0.5), Math.exp(-1), 0]],
-    [Loss.ppo(clip), [-2 * 1.2, 0.8, 0]],
-    [Loss.gspo(clip), [-2 * Math.exp(-0.25), 0.8, 0]],
-    [Loss.cispo(clip), [1.2 * 2, -0.8 * 2, 0]],
-    [Loss.dro({ beta: 0.5 }), [2 + 0.25 * 0.25, -2 + 0.25, 0]]
-  ])("follows the formula of $0.name, and is 0 where the mask is", (loss, expected) => {
+  const cases: ReadonlyArray<{ readonly loss: Loss.Loss<"PolicyTokens">; readonly expected: ReadonlyArray<number> }> = [
+    { loss: Loss.importanceSampling, expected: [-2 * Math.exp(0.5), Math.exp(-1), 0] },
+    { loss: Loss.ppo(clip), expected: [-2 * 1.2, 0.8, 0] },
+    { loss: Loss.gspo(clip), expected: [-2 * Math.exp(-0.25), 0.8, 0] },
+    { loss: Loss.cispo(clip), expected: [1.2 * 2, -0.8 * 2, 0] },
+    { loss: Loss.dro({ beta: 0.5 }), expected: [2 + 0.25 * 0.25, -2 + 0.25, 0] }
+  ]
+
+  it.each(cases)("follows the formula of $loss.name, and is 0 where the mask is", ({ expected, loss }) => {
     assertClose(ElementwiseLoss.of(sampled, loss, logprobs), expected)
   })
 

@@ -97,12 +97,12 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
   return [
     released("release: resources are released at the end", goesWell, "nothing held", isHeld),
     released("release: resources are released after a failure", fails, "nothing held", isHeld),
-    released("release: once", () => true, "one release", isReleasedTwice),
+    released("release: resources are released only once", () => true, "one release", isReleasedTwice),
     forLines(
       "release: resources are released wherever an episode is interrupted",
       (line) => afterInterruption(makeEnv, line, options)
     ),
-    forLines("timeouts: end it", (line) => afterTimeout(makeEnv, line, options)),
+    forLines("timeouts: end a step or a first prompt that waits", (line) => afterTimeout(makeEnv, line, options)),
     forLines(
       "fibers: none outlives the episode",
       (line) =>

@@ -148,7 +148,12 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
       options,
       (played) => expect(isUntouched(played), "tokens nobody changes", `changed tokens, ${Law.describe(played.line)}`)
     ),
-    forSeeds("single use: the first prompt again, or a refusal", makeEnv, options, showsTheSameAgain(options)),
+    forSeeds(
+      "single use: asking again shows the first prompt or is refused",
+      makeEnv,
+      options,
+      showsTheSameAgain(options)
+    ),
     forSeeds("inject: shows the messages", makeEnv, options, showsInjected(options))
   ]
 }

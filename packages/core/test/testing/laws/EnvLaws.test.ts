@@ -63,7 +63,7 @@ describe("the message of a violation", () => {
   it.effect("contains the text of a first prompt that differed", () =>
     Effect.gen(function*() {
       const name = "seeds: the same seed shows the same first prompt"
-      const message = yield* violationOf(mutant("begins with a question drawn anew"), name)
+      const message = yield* violationOf(mutant("draws another first question in each episode"), name)
       assert.include(message, `expected the first prompt again, "question 0" at first, found "question 1"`)
     }))
 

@@ -75,7 +75,7 @@ export const all: ReadonlyArray<Mutant> = [
       }))
   },
   {
-    rule: "says that it goes on after a turn that has not been played",
+    rule: "declares that it continues after a turn that has not been played",
     breaks: "prompts: branch from earlier turns",
     make: () =>
       stepping((step, turn) =>
@@ -94,8 +94,8 @@ export const all: ReadonlyArray<Mutant> = [
       }))
   },
   {
-    rule: "goes on to the next topic when asked again",
-    breaks: "single use: the first prompt again, or a refusal",
+    rule: "shows another first prompt when asked again",
+    breaks: "single use: asking again shows the first prompt or is refused",
     make: () =>
       changed((env, seed) => {
         let asked = 0
@@ -131,7 +131,7 @@ export const all: ReadonlyArray<Mutant> = [
       })
   },
   {
-    rule: "shows what was said last alone",
+    rule: "leaves the history out of later prompts",
     breaks: "history: is kept",
     make: () =>
       changed((env) => ({
@@ -150,7 +150,7 @@ export const all: ReadonlyArray<Mutant> = [
       }))
   },
   {
-    rule: "throws when nothing is said",
+    rule: "throws if the reply is empty",
     breaks: "steps: accept any reply, or fail with a typed error",
     make: () =>
       changed((env) => ({
@@ -169,7 +169,7 @@ export const all: ReadonlyArray<Mutant> = [
       }))
   },
   {
-    rule: "ends for a reason of its own",
+    rule: "ends with an unknown stop reason",
     breaks: "steps: continue, or end for a known reason",
     make: () =>
       stepping((step) => step._tag === "Done" ? JSON.parse(JSON.stringify({ ...step, stopReason: "bored" })) : step)
@@ -180,7 +180,7 @@ export const all: ReadonlyArray<Mutant> = [
     make: () => stepping((step) => ({ ...step, reward: step.reward / 0 }))
   },
   {
-    rule: "rewards what comes after the end",
+    rule: "accepts a step after the end",
     breaks: "done: no step follows",
     make: () =>
       changed((env) => {
@@ -198,7 +198,7 @@ export const all: ReadonlyArray<Mutant> = [
       })
   },
   {
-    rule: "logs what is no number",
+    rule: "logs NaN",
     breaks: "reports: survive JSON",
     make: () => stepping((step) => ({ ...step, logs: { share: NaN } }))
   },
@@ -209,13 +209,13 @@ export const all: ReadonlyArray<Mutant> = [
       stepping((step, turn) => ({ ...step, metrics: { words: turn === 0 ? EnvMetric.mean(1) : EnvMetric.sum(1) } }))
   },
   {
-    rule: "calls one tool too many",
+    rule: "counts more tool calls than are left",
     breaks: "tool calls: do not exceed the number that is left",
     make: () =>
       changed((env) => ({ step: (action) => Effect.map(env.step(action), (step) => ({ ...step, toolCalls: 3 })) }))
   },
   {
-    rule: "begins with a question drawn anew",
+    rule: "draws another first question in each episode",
     breaks: "seeds: the same seed shows the same first prompt",
     make: () => {
       let drawn = 0
@@ -227,7 +227,7 @@ export const all: ReadonlyArray<Mutant> = [
     }
   },
   {
-    rule: "rewards by how often it was played",
+    rule: "rewards by the number of steps in all episodes",
     breaks: "seeds: the same actions have the same consequences",
     make: () => {
       let played = 0
@@ -235,7 +235,7 @@ export const all: ReadonlyArray<Mutant> = [
     }
   },
   {
-    rule: "pays more after the topic one above",
+    rule: "gives more reward after the episode with the next seed",
     breaks: "order: the order of episodes does not matter",
     make: () => {
       let last = -1
@@ -247,7 +247,7 @@ export const all: ReadonlyArray<Mutant> = [
     }
   },
   {
-    rule: "pays more where others are in the room",
+    rule: "gives more reward while other episodes are open",
     breaks: "siblings: concurrent episodes do not affect each other",
     make: () => {
       let present = 0
@@ -257,28 +257,28 @@ export const all: ReadonlyArray<Mutant> = [
     }
   },
   {
-    rule: "keeps what it holds when all went well",
+    rule: "keeps its resources after success",
     breaks: "release: resources are released at the end",
     make: () => holding((exit, release) => Exit.isSuccess(exit) ? Effect.void : release)
   },
   {
-    rule: "keeps what it holds after a failure",
+    rule: "keeps its resources after a failure",
     breaks: "release: resources are released after a failure",
     make: () => holding((exit, release) => Exit.isFailure(exit) && !isInterrupted(exit) ? Effect.void : release)
   },
   {
-    rule: "releases twice",
-    breaks: "release: once",
+    rule: "releases its resources twice",
+    breaks: "release: resources are released only once",
     make: () => holding((_, release) => Effect.andThen(release, release))
   },
   {
-    rule: "keeps what it holds when interrupted",
+    rule: "keeps its resources after an interruption",
     breaks: "release: resources are released wherever an episode is interrupted",
     make: () => holding((exit, release) => isInterrupted(exit) ? Effect.void : release)
   },
   {
     rule: "cannot be interrupted for a minute",
-    breaks: "timeouts: end it",
+    breaks: "timeouts: end a step or a first prompt that waits",
     make: () =>
       changed((env) => ({ step: (action) => Effect.uninterruptible(Effect.delay(env.step(action), "1 minute")) }))
   },
