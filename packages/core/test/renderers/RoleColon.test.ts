@@ -45,7 +45,7 @@ describe("role_colon", () => {
     }))
 
   it.effect.each([["toolDeclare", "Tooldeclare:"], ["ßeta", "Sseta:"], ["", ":"]] as const)(
-    "capitalizes the role %s as Python does",
+    "capitalizes the role %j as Python does",
     ([role, header]) =>
       Effect.gen(function*() {
         const renderer = yield* RoleColon.roleColon(CharTokenizer.qwen)

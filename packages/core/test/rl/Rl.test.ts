@@ -287,7 +287,7 @@ describe("an option of the rollouts", () => {
       [{ rollout: { limits: { rolloutTimeout: "1 minute" } } }, "started with limits"],
       [{ rollout: { termination: { zeroRewardOnLimit: true } } }, "started with termination"]
     ] as const
-  )("must not change on resuming if it determines the data: %s", ([overrides, message]) =>
+  )("must not change on resuming if it determines the data: %j", ([overrides, message]) =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run({ run: { iterations: 1 } }))
       const error = yield* Effect.flip(Stream.runDrain(run(overrides)))
@@ -329,24 +329,24 @@ describe("a token budget", () => {
 describe("a configuration", () => {
   it.effect.each(
     [
-      [{ update: { learningRate: NaN } }, "update.learningRate is NaN"],
-      [{ update: { substeps: 1.5 } }, "update.substeps is 1.5"],
-      [{ update: { adam: { beta1: 2 } } }, "update.adam.beta1 is 2"],
-      [{ sampling: { maxTokens: 0 } }, "sampling.maxTokens is 0"],
-      [{ sampling: { maxTokens: 512 } }, "less than the context of 512"],
-      [{ sampling: { temperature: 0.7 } }, "sampling.temperature is 0.7"],
-      [{ sampling: { topK: 5 } }, "sampling.topK is 5"],
-      [{ lora: { rank: 500 } }, "lora.rank is 500, expected a whole number from 1 to 128"],
-      [{ run: { saveEvery: -1 } }, "run.saveEvery is -1"],
-      [{ run: { maxTokensTotal: 0 } }, "run.maxTokensTotal is 0"],
-      [{ run: { interruptTimeout: 0 } }, "run.interruptTimeout is 0, expected a time above 0"],
-      [{ rollout: { maxDroppedShare: 1.1 } }, "rollout.maxDroppedShare is 1.1, expected a number from 0 up to 1"],
-      [{ rollout: { limits: { maxTurns: 0 } } }, "rollout.limits.maxTurns is 0, expected a whole number of at least 1"],
-      [{ rollout: { limits: { rolloutTimeout: 0 } } }, "rollout.limits.rolloutTimeout is 0, expected a time above 0"],
-      [{ rollout: { graderTimeout: -1 } }, "rollout.graderTimeout is -1, expected a time above 0"],
-      [{ rollout: { memberTimeout: "0 seconds" } }, "rollout.memberTimeout is \"0 seconds\", expected a time above 0"]
+      ["update.learningRate is NaN", { update: { learningRate: NaN } }],
+      ["update.substeps is 1.5", { update: { substeps: 1.5 } }],
+      ["update.adam.beta1 is 2", { update: { adam: { beta1: 2 } } }],
+      ["sampling.maxTokens is 0", { sampling: { maxTokens: 0 } }],
+      ["sampling.maxTokens is 512, expected less than the context of 512", { sampling: { maxTokens: 512 } }],
+      ["sampling.temperature is 0.7", { sampling: { temperature: 0.7 } }],
+      ["sampling.topK is 5", { sampling: { topK: 5 } }],
+      ["lora.rank is 500, expected a whole number from 1 to 128", { lora: { rank: 500 } }],
+      ["run.saveEvery is -1", { run: { saveEvery: -1 } }],
+      ["run.maxTokensTotal is 0", { run: { maxTokensTotal: 0 } }],
+      ["run.interruptTimeout is 0, expected a time above 0", { run: { interruptTimeout: 0 } }],
+      ["rollout.maxDroppedShare is 1.1, expected a number from 0 up to 1", { rollout: { maxDroppedShare: 1.1 } }],
+      ["rollout.limits.maxTurns is 0, expected a whole number of at least 1", { rollout: { limits: { maxTurns: 0 } } }],
+      ["rollout.limits.rolloutTimeout is 0, expected a time above 0", { rollout: { limits: { rolloutTimeout: 0 } } }],
+      ["rollout.graderTimeout is -1, expected a time above 0", { rollout: { graderTimeout: -1 } }],
+      ["rollout.memberTimeout is \"0 seconds\", expected a time above 0", { rollout: { memberTimeout: "0 seconds" } }]
     ] as const
-  )("that is invalid is refused: %s", ([overrides, message]) =>
+  )("that is invalid is refused: %s", ([message, overrides]) =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(run(overrides)))
       assert.strictEqual(error._tag, "InvalidOption")

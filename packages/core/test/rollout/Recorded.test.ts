@@ -127,7 +127,7 @@ describe("a recorded episode", () => {
       "initialObservation.input is 0 tokens, expected at least 1"
   }
 
-  it.effect.each(flawed)("$id is refused: $known_defect", (recorded) =>
+  it.effect.each(flawed)("$id is refused: $known_defect.0", (recorded) =>
     Effect.gen(function*() {
       const { calls, exit } = yield* played(recorded)
       assert.isTrue(Exit.isFailure(exit))

@@ -21,7 +21,7 @@ describe("tic-tac-toe", () => {
     assert.deepStrictEqual(play("0", "1", "2", "4", "3", "5", "7", "6", "8").ending, { by: "rules", rewards: [0, 0] })
   })
 
-  it.for(["[0]", "9", "middle", "", "[12]"])("ends with an impossible move (%s)", (said) => {
+  it.for(["[0]", "9", "middle", "", "[12]"])("ends with an impossible move (%j)", (said) => {
     assert.deepStrictEqual(play("0", said).ending, { by: "illegal_move", player: 1, rewards: [0, -2] })
   })
 

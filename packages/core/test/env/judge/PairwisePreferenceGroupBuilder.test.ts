@@ -105,7 +105,7 @@ describe("pairwise comparisons", () => {
     }))
 
   it.effect.each(["C", "", "A is better"])(
-    "refuse an answer without a verdict (%s)",
+    "refuse an answer without a verdict (%j)",
     (verdict) =>
       Effect.gen(function*() {
         const preferenceModel = PreferenceModel.fromMessagePolicy({

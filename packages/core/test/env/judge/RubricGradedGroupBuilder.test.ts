@@ -98,7 +98,7 @@ describe("the judge of RubricGradedGroupBuilder", () => {
     }))
 
   it.effect.each(["", "1", "<score>good</score>", "<score>1.5</score>", "<score>-1</score>", "<score>NaN</score>"])(
-    "without a score in range fails the grading, not the members (%s)",
+    "without a score in range fails the grading, not the members (%j)",
     (answer) =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(play(yield* group(answers(() => answer)), `9${end}`, `9${end}`))

@@ -83,7 +83,7 @@ describe("dollars", () => {
   const limited = run({ run: { maxDollars: 1000 } })
 
   it.effect.each([{}, { [Script.defaultModel]: { prefill: 1, sample: 1 } }])(
-    "cannot be limited with the prices %o, in which some are missing",
+    "cannot be limited with the prices %j, in which some are missing",
     (prices) =>
       Effect.gen(function*() {
         const { message } = yield* Effect.flip(Stream.runDrain(Stream.provide(limited, Prices.layer(prices))))
