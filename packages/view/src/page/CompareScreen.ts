@@ -22,7 +22,7 @@ const verdictCell = ({ better, text }: ComparedScore["verdict"]): Child =>
   h("td", { class: `meaning ${shades[better ?? "none"]}` }, Text.foreign(text))
 
 const sideCell = ({ mean, standing }: ComparedScore["left"]) =>
-  cell(`${Quantity.fixed(mean)} ${Text.foreign(standing)}`)
+  h("td", { class: "side" }, `${Quantity.fixed(mean)} ${Text.foreign(standing)}`)
 
 const problemsText = ({ better, decidedAfter, equal, problems, worse }: ComparedScore) =>
   `${better} / ${worse} / ${equal} of ${problems}${

@@ -75,7 +75,7 @@ const row = (metrics: Metrics, route: Route.Route) =>
     h("td", {}, title, h("br", {}), curve(metric, metrics, route)),
     h("td", { class: "number" }, Text.short(value)),
     h("td", {}, Sparkline.draw(values.map(({ value }) => value), `${title} of each iteration`)),
-    h("td", {}, verdict(reading)),
+    h("td", { class: "short" }, verdict(reading)),
     h("td", { class: "short" }, range(healthy)),
     h(
       "td",

@@ -63,7 +63,9 @@ const row = (line: RunLine, shared: string, { now, route }: Data) =>
     choice(line, route),
     line.run === route.run,
     cell(mark(route, line.run)),
-    cell(
+    h(
+      "td",
+      { class: "named" },
       link({ at: "run", run: line.run }, Text.foreign(line.run.slice(shared.length))),
       line.status === "running" ? h("span", { class: "status status-running" }, Text.foreign(line.state)) : undefined
     ),
