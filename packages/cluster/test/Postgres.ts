@@ -68,6 +68,7 @@ export const server = Effect.gen(function*() {
   )
   const stop = (server: ChildProcess) =>
     Effect.callback<void>((resume) => {
+      if (server.exitCode !== null || server.signalCode !== null) return resume(Effect.void)
       server.once("exit", () => resume(Effect.void))
       server.kill("SIGINT")
     })

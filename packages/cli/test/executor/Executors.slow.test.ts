@@ -1,7 +1,6 @@
 /** Tests runs whose groups are rolled out by threads or workers: records and weights stay the same, whichever worker is killed. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { once } from "node:events"
 import * as Postgres from "../../../cluster/test/Postgres.ts"
 import * as CommandLine from "../CommandLine.ts"
 import { launch } from "../Launch.ts"
@@ -38,9 +37,8 @@ describe("a run", { concurrent: false }, () => {
         assert.strictEqual(first.process.signalCode, "SIGKILL")
         assert.deepStrictEqual(killed, here)
 
-        const ended = Effect.promise(() => once(second.process, "exit"))
         second.process.kill("SIGTERM")
-        assert.deepStrictEqual(yield* ended, [143, null])
+        assert.deepStrictEqual(yield* second.ended, [143, null])
         assert.include(second.printed(), "worker ended")
       }),
     300_000

@@ -24,9 +24,13 @@ export const train = (executor: ReadonlyArray<string>, name = "run") =>
     return { ...outcome(folder), out: ended.out }
   })
 
+type Exit = readonly [code: number | null, signal: NodeJS.Signals | null]
+
 export interface Worker {
   readonly process: ChildProcess
   readonly printed: () => string
+  /** Waits until the process has ended. */
+  readonly ended: Effect.Effect<Exit>
 }
 
 export interface Address {
@@ -60,6 +64,7 @@ export const worker = (database: string, address?: Address): Effect.Effect<Worke
       ),
       (child) => Effect.sync(() => child.kill("SIGKILL"))
     )
+    const exit = new Promise<Exit>((resolve) => child.once("exit", (code, signal) => resolve([code, signal])))
     let text = ""
     yield* Effect.callback<void>((resume) => {
       const read = (more: string) => {
@@ -70,7 +75,7 @@ export const worker = (database: string, address?: Address): Effect.Effect<Worke
       child.stderr.setEncoding("utf8").on("data", read)
       child.once("exit", () => resume(Effect.die(`the worker ended: ${text}`)))
     })
-    return { process: child, printed: () => text }
+    return { process: child, printed: () => text, ended: Effect.promise(() => exit) }
   })
 
 export const groups = ({ printed }: Worker) => printed().split("\n").filter((line) => line.startsWith("group ")).length
