@@ -38,7 +38,9 @@ export interface TextRequest extends Pick<Request, "arrived"> {
 
 /** A request with its place in the tree. */
 export interface Placed extends Pick<Request, "messages" | "prefill"> {
-  /** What the messages say. */
+  /** The messages as the client sent them; `messages` has the responses as they were parsed instead. */
+  readonly sent: ReadonlyArray<Message.Message>
+  /** What the sent messages say. */
   readonly spoken: ReadonlyArray<Spoken.Spoken>
   /** The prompt. */
   readonly input: ModelInput.ModelInput
@@ -212,7 +214,7 @@ const place = Effect.fnUntraced(function*(state: State, request: Request) {
   const prompt: Pick<Placed, "messages" | "input" | "branch"> = turn === undefined
     ? yield* begin(request)
     : yield* goOn(turn, request, found.kept)
-  const placed: Placed = { ...prompt, prefill: request.prefill, spoken }
+  const placed: Placed = { ...prompt, prefill: request.prefill, sent: request.messages, spoken }
   if (placed.branch !== undefined || found.turn === turns.length - 1) return placed
   return { ...placed, branch: { after: found.turn, reason: reasonOf(state, request, spoken, found) } }
 })
@@ -258,6 +260,7 @@ const placeText = (state: State, { arrived, text: given, tokenizer }: TextReques
   const placed: PlacedText = {
     messages: [],
     prefill: "",
+    sent: [],
     spoken: [],
     input,
     text: { given: text, decode: tokenizer.decode }
@@ -296,7 +299,11 @@ const asText = ({ unparsedToolCalls = [], ...message }: Message.Message): Messag
   ]
 })
 
-const add = (state: State, { branch, input, messages, prefill, spoken }: Placed, { parsed, response }: Response) => {
+const add = (
+  state: State,
+  { branch, input, messages, prefill, sent, spoken }: Placed,
+  { parsed, response }: Response
+) => {
   const index = state.turns.length
   const message = whole(prefill, parsed.message)
   const conversation = [...messages, message]
@@ -306,7 +313,7 @@ const add = (state: State, { branch, input, messages, prefill, spoken }: Placed,
   walk(state.root, spoken).asked.push(index)
   const forms = message.unparsedToolCalls === undefined ? [message] : [message, asText(message)]
   for (const form of forms) {
-    const told = Spoken.and(spoken, messages, form)
+    const told = Spoken.and(spoken, sent, form)
     walk(state.root, told).ended.push(index)
     for (const one of told) if (isSaid(one)) state.said.add(one.digest)
   }

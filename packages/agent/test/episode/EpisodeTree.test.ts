@@ -59,6 +59,25 @@ describe("a request that starts a new conversation", () => {
 })
 
 describe("a request after a response whose call could not be read", () => {
+  it.effect("continues a response that was sampled directly after another one", () =>
+    Effect.gen(function*() {
+      const tree = EpisodeTree.make()
+      const { renderer } = yield* Talk.modelOf("qwen3_instruct")
+      const rawText = "<tool_call>\nlook\n</tool_call>"
+      const unread = { ...Message.assistant("I look."), unparsedToolCalls: [{ rawText, error: "no JSON" }] }
+      const told = [code, task, Message.assistant(`I look. ${rawText}`), next, fix]
+      const requests = [[code, task], told.slice(0, 4), told, [...told, fix, next]]
+      for (const [arrived, messages] of requests.entries()) {
+        const placed = yield* tree.place({ renderer, messages, prefill: "", arrived })
+        assert.strictEqual(placed.branch?.reason, undefined, `turn ${arrived}`)
+        const text = arrived === 0 ? `I look. ${rawText}` : Message.text(fix)
+        tree.add(placed, {
+          response: Talk.tokenizer.encode(`${text}${Talk.end}`),
+          parsed: { message: arrived === 0 ? unread : fix, termination: "stop_sequence" }
+        })
+      }
+    }))
+
   it.effect("continues the conversation if the client sends the call back as text, and so do the requests after it", () =>
     Effect.gen(function*() {
       const tree = EpisodeTree.make()
