@@ -39,14 +39,22 @@ export const objectArguments = Effect.fnUntraced(function*(
   return yield* new RendererError({ renderer, detail })
 })
 
+/** Calls as text. A growing conversation is rendered again for each of its requests. */
+const written = new WeakMap<ToolCall, string>()
+
 /** One call as JSON between tags. */
-export const jsonCall = (renderer: string, call: ToolCall): Effect.Effect<string, RendererError> =>
-  Effect.map(toolArguments(renderer, call), (values) => {
+export const jsonCall = (renderer: string, call: ToolCall): Effect.Effect<string, RendererError> => {
+  const known = written.get(call)
+  if (known !== undefined) return Effect.succeed(known)
+  return Effect.map(toolArguments(renderer, call), (values) => {
     const name = PythonJson.stringify(call.function.name)
-    return `${ToolCallText.open}\n{"name": ${name}, "arguments": ${
+    const text = `${ToolCallText.open}\n{"name": ${name}, "arguments": ${
       PythonJson.stringify(values)
     }}\n${ToolCallText.close}`
+    written.set(call, text)
+    return text
   })
+}
 
 /** Builds the assistant message from its content, its parsed calls, and the calls that could not be parsed, kept as text. */
 export const assistantOf = (

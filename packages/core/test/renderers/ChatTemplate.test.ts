@@ -28,4 +28,32 @@ describe("a prompt of a chat template", () => {
       const [short, long] = [yield* rolesRead(100), yield* rolesRead(400)]
       assert.isAtMost(long, 4.1 * short)
     }))
+
+  it.effect("reads the arguments of a call once, however often the growing conversation is rendered", () =>
+    Effect.gen(function*() {
+      const renderer = yield* Renderers.byName("qwen3_instruct", tokenizer)
+      let read = 0
+      const calling = (): Message.Message => ({
+        ...Message.assistant("I add."),
+        toolCalls: [{
+          function: {
+            name: "add",
+            get arguments() {
+              read++
+              return "{\"a\": 1}"
+            }
+          }
+        }]
+      })
+      const readsFor = Effect.fnUntraced(function*(turns: number) {
+        read = 0
+        const messages = [Message.user("Go on.")]
+        for (let turn = 0; turn < turns; turn++) {
+          messages.push(calling(), Message.user("Go on."))
+          yield* renderer.generationPrompt(messages)
+        }
+        return read
+      })
+      assert.strictEqual(yield* readsFor(40), 2 * (yield* readsFor(20)))
+    }))
 })
