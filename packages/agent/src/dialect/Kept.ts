@@ -7,10 +7,21 @@
 import type * as Anthropic from "./anthropic/AnthropicRequest.ts"
 import type * as Responses from "./openai/OpenAiResponse.ts"
 
-/** A conversation in Anthropic's form with its last answer. */
-export type Thread = Pick<Anthropic.CountTokens, "messages" | "system" | "tools">
+/** What one request added to a conversation, and its answer. */
+export interface Part {
+  /** The name of the part before this one; absent for the first. */
+  readonly previous?: string
+}
 
-/** Values by name. Each name is set once. */
+/** A part in Anthropic's form. The system prompt and the tools are those of the whole conversation. */
+export interface Thread extends Part, Pick<Anthropic.CountTokens, "messages" | "system" | "tools"> {}
+
+/** A part in the form of the Responses API. */
+export interface Response extends Part {
+  readonly items: ReadonlyArray<Responses.Item>
+}
+
+/** Values by name. A name that is set keeps its value. */
 export interface Named<A> {
   readonly get: (name: string) => A | undefined
   readonly set: (name: string, value: A) => void
@@ -19,26 +30,55 @@ export interface Named<A> {
 export interface Kept {
   /** Response items by id. */
   readonly items: Named<Responses.Item>
-  /** The input and output of each response, by response id. */
-  readonly responses: Named<ReadonlyArray<Responses.Item>>
-  /** Conversations by the id of their last message. */
+  /** Parts by response id. */
+  readonly responses: Named<Response>
+  /** Parts by the id of their last message. */
   readonly threads: Named<Thread>
 }
 
-/** Creates a store that keeps everything, for short sessions. */
-export const make = (): Kept => ({ items: new Map(), responses: new Map(), threads: new Map() })
+/** The parts of a conversation up to the named one, in order; undefined if one of them is not kept. */
+export const upTo = <A extends Part>({ get }: Named<A>, name: string): ReadonlyArray<A> | undefined => {
+  const parts: Array<A> = []
+  for (let at: string | undefined = name; at !== undefined;) {
+    const part = get(at)
+    if (part === undefined) return undefined
+    parts.push(part)
+    at = part.previous
+  }
+  return parts.reverse()
+}
 
-/** Keeps the newest entries, up to `mostCharacters` characters of JSON; for servers that run indefinitely. */
+const unbounded = <A>(): Named<A> => {
+  const values = new Map<string, A>()
+  return {
+    get: (name) => values.get(name),
+    set: (name, value) => {
+      if (!values.has(name)) values.set(name, value)
+    }
+  }
+}
+
+/** Creates a store that keeps everything, for short sessions. */
+export const make = (): Kept => ({ items: unbounded(), responses: unbounded(), threads: unbounded() })
+
+/** Keeps the entries used last, up to `mostCharacters` characters of JSON; for servers that run indefinitely. */
 export const newest = (mostCharacters: number): Kept => {
   const entries = new Set<{ readonly characters: number; readonly forget: () => void }>()
   let characters = 0
   const bounded = <A>(): Named<A> => {
-    const values = new Map<string, A>()
+    const values = new Map<string, { readonly value: A; readonly characters: number; readonly forget: () => void }>()
     return {
-      get: (name) => values.get(name),
+      get: (name) => {
+        const entry = values.get(name)
+        if (entry === undefined) return undefined
+        entries.delete(entry)
+        entries.add(entry)
+        return entry.value
+      },
       set: (name, value) => {
-        const entry = { characters: JSON.stringify(value).length, forget: () => values.delete(name) }
-        values.set(name, value)
+        if (values.has(name)) return
+        const entry = { value, characters: JSON.stringify(value).length, forget: () => values.delete(name) }
+        values.set(name, entry)
         entries.add(entry)
         characters += entry.characters
         for (const oldest of entries) {

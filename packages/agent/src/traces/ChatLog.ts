@@ -84,7 +84,7 @@ const responses = (kept: Kept.Kept) =>
     const input = yield* KeptInput.resolve(kept, request)
     const output = response.output.map((item, index) => ({ ...item, id: item.id ?? `${response.id} ${index}` }))
     KeptInput.keep(kept, response.id, input, output)
-    const messages = yield* OpenAi.toMessages(ResponseItems.toMessages([...input, ...output], request.instructions))
+    const messages = yield* OpenAi.toMessages(ResponseItems.toMessages([...input.all, ...output], request.instructions))
     const tools = ResponseTools.all(request).map(({ spec }) => spec)
     const isCut = typeof response.status === "string" && response.status !== "completed"
     return { traces: [{ messages, tools, isCut }] }

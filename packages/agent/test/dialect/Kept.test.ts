@@ -15,6 +15,26 @@ describe("a store for the newest conversations", () => {
     assert.isDefined(items.get("e"))
   })
 
+  it("keeps what each request adds, so a conversation takes space in proportion to its length", () => {
+    const { threads } = Kept.newest(100 * characters)
+    for (let turn = 0; turn < 50; turn++) {
+      threads.set(`${turn}`, { ...thread("?"), ...(turn > 0 && { previous: `${turn - 1}` }) })
+    }
+    assert.lengthOf(Kept.upTo(threads, "49") ?? [], 50)
+  })
+
+  it("forgets the conversations that were used longest ago, whose later parts then lead nowhere", () => {
+    const { threads } = Kept.newest(4 * characters + 30)
+    threads.set("old", thread("?"))
+    threads.set("older part", thread("?"))
+    threads.set("later part", { ...thread("?"), previous: "older part" })
+    assert.lengthOf(Kept.upTo(threads, "old") ?? [], 1)
+    for (const id of ["a", "b"]) threads.set(id, thread("?"))
+    assert.isUndefined(Kept.upTo(threads, "later part"))
+    assert.isDefined(threads.get("later part"))
+    assert.isDefined(threads.get("old"))
+  })
+
   it("does not keep an entry that exceeds the limit on its own", () => {
     const { threads } = Kept.newest(characters)
     threads.set("long", thread("??"))

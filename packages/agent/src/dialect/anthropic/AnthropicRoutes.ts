@@ -8,6 +8,7 @@ import type { Asked, ModelInfo, Prompted } from "../Answerer.ts"
 import * as ClientBody from "../ClientBody.ts"
 import * as EventStream from "../EventStream.ts"
 import type { Incoming, Serve } from "../Incoming.ts"
+import * as Kept from "../Kept.ts"
 import * as ListedModels from "../ListedModels.ts"
 import type { Notes } from "../Notes.ts"
 import * as PromptedChat from "../PromptedChat.ts"
@@ -149,24 +150,26 @@ const rethreaded = <A extends Wire.CountTokens>({ kept }: Incoming, value: A): E
   const { messages, system, thread, tools } = value
   if (thread?.type !== "continue") return Effect.succeed(value)
   const { previous_message_id: id } = thread
-  const before = kept?.threads.get(id)
-  if (before === undefined) {
+  const parts = kept && Kept.upTo(kept.threads, id)
+  const last = parts?.at(-1)
+  if (parts === undefined || last === undefined) {
     const detail = `thread.previous_message_id is "${id}", expected a whole conversation: this thread is not kept`
     return Effect.fail(new Refusal({ status: 404, detail, code: "thread_not_found" }))
   }
   return Effect.succeed({
     ...value,
-    messages: [...before.messages, ...messages],
-    system: system ?? before.system,
-    tools: tools ?? before.tools
+    messages: [...parts.flatMap((part) => part.messages), ...messages],
+    system: system ?? last.system,
+    tools: tools ?? last.tools
   })
 }
 
-/** The prompt. If the client requests a thread, the conversation is kept together with the answer once it is complete. */
+/** The prompt. If the client requests a thread, the messages that it `sent` are kept together with the answer once it is complete. */
 const threaded = (
   { kept }: Incoming,
   prompted: Prompted,
-  { messages, system, thread, tools }: Wire.Messages
+  sent: Wire.Messages["messages"],
+  { system = null, thread, tools = null }: Wire.Messages
 ): Prompted =>
   kept === undefined || thread === null || thread === undefined
     ? prompted
@@ -174,10 +177,9 @@ const threaded = (
       ...prompted,
       replied: (reply) => {
         const content = AnthropicMessages.fromMessage(reply.parsed.message)
-        const all = [...messages, { role: "assistant", content }] as const
-        const keep = Effect.sync(() =>
-          kept.threads.set(idOf(prompted), { messages: all, system: system ?? null, tools: tools ?? null })
-        )
+        const messages = [...sent, { role: "assistant", content }] as const
+        const previous = thread.type === "continue" ? { previous: thread.previous_message_id } : {}
+        const keep = Effect.sync(() => kept.threads.set(idOf(prompted), { ...previous, messages, system, tools }))
         return Effect.andThen(keep, prompted.replied(reply))
       }
     }
@@ -211,7 +213,7 @@ const answered = (incoming: Incoming) =>
       isOneCall: tool_choice?.disable_parallel_tool_use === true,
       stops: stop_sequences ?? []
     })
-    const prompted = threaded(incoming, found, value)
+    const prompted = threaded(incoming, found, sent.messages, value)
     return stream === true ? streamed(prompted, notes, model) : yield* whole(prompted, notes, value)
   })
 

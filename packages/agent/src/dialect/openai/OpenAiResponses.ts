@@ -179,7 +179,7 @@ export const handler = (incoming: Incoming) =>
     const { notes, value } = yield* read(incoming)
     const { kept } = incoming
     const input = yield* KeptInput.resolve(kept, value)
-    const messages = yield* OpenAi.toMessages(ResponseItems.toMessages(input, value.instructions)).pipe(
+    const messages = yield* OpenAi.toMessages(ResponseItems.toMessages(input.all, value.instructions)).pipe(
       Effect.mapError(({ message }) => invalid(`input: ${message}`, "input"))
     )
     const own = ResponseTools.all(value)
