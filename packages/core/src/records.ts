@@ -25,6 +25,8 @@ export * as Diagnosis from "./report/Diagnosis.ts"
 export * as Divergence from "./report/Divergence.ts"
 /** Re-grades a recorded run: its reward curve and training data under other rewards, another credit rule or fewer groups. */
 export * as Regrade from "./report/Regrade.ts"
+/** A credit's recorded identity as text. */
+export * as CreditText from "./learn/CreditText.ts"
 /** Formats counts, shares, durations and sums of money for people. */
 export * as Quantity from "./report/Quantity.ts"
 /** Draws the reward of a run over its iterations. */

@@ -15,15 +15,20 @@ import {
 } from "@effect-rl/core"
 import type { Datum } from "@effect-rl/core/backend"
 import { RlOptions, RunOptions, SamplingSettings } from "@effect-rl/core/program"
+import { CreditText, type Json } from "@effect-rl/core/records"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Function from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type * as Schema from "effect/Schema"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
 import * as AlgorithmSettings from "./AlgorithmSettings.ts"
+import * as CreditSettings from "./CreditSettings.ts"
+import * as OwnOptions from "./OwnOptions.ts"
 import * as TrainingSettings from "./TrainingSettings.ts"
 
 /** The training data of a task without rollouts. */
@@ -59,6 +64,8 @@ export interface Task<out E = never, out R = never> {
   readonly replacing?: Effect.Effect<Replacing | undefined, InvalidOption.InvalidOption>
   /** The number of other models that score the training data, such as a reference or a teacher. Default: 0. */
   readonly readers?: number
+  /** The identity of the credit; absent if the task is not trained on rewards. */
+  readonly credit?: Json.JsonObject
   readonly evaluators: ReadonlyArray<Evaluator.Evaluator<E, R>>
   readonly maxTokens: number
   readonly settings: typeof RunOptions.RunSettings.Type
@@ -93,7 +100,10 @@ const replacing = <E, R>(options: TaskOptions<E, R>["options"]) =>
       minInformative > 0 ? { batches: maxBatches, trained: minInformative } : undefined
   )
 
-/** Makes a credit from the credit that the recipe's settings chose. */
+/**
+ * Makes a credit from the credit that the recipe's settings chose. A credit that wraps the chosen one has its identity in its
+ * configuration.
+ */
 export type CreditChange = <E>(chosen: Credit.Credit<E>) => Credit.Credit<E | InvalidOption.InvalidOption>
 
 const Change = Context.Reference<CreditChange>("@effect-rl/recipes/Recipe/CreditChange", {
@@ -117,6 +127,7 @@ export const task = Effect.fnUntraced(
       check: Rl.validate(options),
       dataset: options.dataset,
       replacing: replacing(options),
+      credit: Credit.identityOf(options.update.credit),
       evaluators: options.run?.evaluators ?? [],
       maxTokens,
       settings: run,
@@ -237,36 +248,64 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
     )
 })
 
+/** Stands for the credit that the settings choose. */
+const chosen: Credit.Credit = { ...Credit.everyGroup, name: "the chosen credit" }
+
+const identityWith = (change: CreditChange, credit: Credit.Credit) => Credit.identityOf(change(credit))
+
+/** Whether the identity of the changed credit depends on the chosen credit. */
+const usesChosen = (change: CreditChange) =>
+  JSON.stringify(identityWith(change, chosen)) !== JSON.stringify(identityWith(change, Credit.everyGroup))
+
+const creditNames = Struct.keys(CreditSettings.fields)
+
+/** Fails with the first given credit setting. */
+const refuseCredit = (given: unknown, credit: string) =>
+  OwnOptions.check(`the recipe's own credit ${credit}`, Predicate.isObject(given) ? given : {}, {
+    options: creditNames,
+    own: []
+  })
+
 /**
- * The recipe with its credit changed: `change` gets the credit that the settings chose and returns the credit to train with. `configure`
- * fails if the recipe has no setting `credit`.
+ * The recipe with its credit changed: `change` gets the credit that the settings chose and returns the credit to train with. If that
+ * credit's identity does not depend on the chosen credit, the recipe has no credit settings, and `configure` fails if one is given.
+ * `configure` also fails if the given recipe has no setting `credit`.
  *
  * @example
  * const fading = Advantage.perToken("fading", ({ group }) => (member, turn) => (group.rewardsG[member] ?? 0) * 0.9 ** turn)
  * export default Recipe.withCredit(Recipes.guessNumber, () => Credit.groupRelative(fading))
  */
-export const withCredit = <E, R>(recipe: Recipe<E, R>, change: CreditChange): Recipe<E, R> => ({
-  ...recipe,
-  credit: recipe.credit === undefined ? change : Function.flow(recipe.credit, change),
-  configure: Effect.fnUntraced(function*(given) {
-    if (!Object.hasOwn(recipe.settings.fields, "credit")) {
-      return yield* new InvalidOption.InvalidOption({
-        field: "recipe",
-        found: recipe.name,
-        expected: "one that has the setting credit, as it is trained on rewards"
-      })
-    }
-    const configured = yield* recipe.configure(given)
-    return {
-      ...configured,
-      build: (model) =>
-        Effect.flatMap(
-          Change,
-          (outer) => Effect.provideService(configured.build(model), Change, Function.flow(change, outer))
-        )
-    }
-  })
-})
+export const withCredit = <E, R>(recipe: Recipe<E, R>, change: CreditChange): Recipe<E, R> => {
+  const { description, settings: { fields } } = recipe
+  const credit = recipe.credit === undefined ? change : Function.flow(recipe.credit, change)
+  const named = CreditText.name(identityWith(credit, chosen))
+  const isOpen = usesChosen(credit)
+  return {
+    ...recipe,
+    description: `${description}. Credit: ${named}`,
+    settings: isOpen ? recipe.settings : Schema.Struct(Struct.omit(fields, creditNames)),
+    credit,
+    configure: Effect.fnUntraced(function*(given) {
+      if (recipe.credit === undefined && !Object.hasOwn(fields, "credit")) {
+        return yield* new InvalidOption.InvalidOption({
+          field: "recipe",
+          found: recipe.name,
+          expected: "one that has the setting credit, as it is trained on rewards"
+        })
+      }
+      if (!isOpen) yield* refuseCredit(given, named)
+      const configured = yield* recipe.configure(given)
+      return {
+        ...configured,
+        build: (model) =>
+          Effect.flatMap(
+            Change,
+            (outer) => Effect.provideService(configured.build(model), Change, Function.flow(change, outer))
+          )
+      }
+    })
+  }
+}
 
 const examplesWith = <E, R, S>(
   { batch, length }: Examples<E, R>,

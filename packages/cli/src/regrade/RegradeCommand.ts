@@ -1,8 +1,8 @@
 /** `effect-rl regrade RUN`: shows what training would have used with another credit rule, without sampling. */
-import { InvalidOption, type RunStore, Setting } from "@effect-rl/core"
+import { Credit, InvalidOption, type RunStore, Setting } from "@effect-rl/core"
 import { Statistics } from "@effect-rl/core/evaluation"
 import { NamedCredit } from "@effect-rl/core/program"
-import { Quantity, Regrade, StoryReader } from "@effect-rl/core/records"
+import { CreditText, Quantity, Regrade, StoryReader } from "@effect-rl/core/records"
 import { CreditSettings } from "@effect-rl/recipes"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -95,11 +95,15 @@ const cells = ({ datums, informative, iteration, reward, size, turned }: Row) =>
 const refuse = (field: string, found: string, expected: string) =>
   Effect.fail(new InvalidOption.InvalidOption({ field, found, expected }))
 
-/** The credit that the module's recipe makes from the chosen rule. */
-const ownCredit = Effect.fnUntraced(function*(file: Option.Option<string>) {
+/** The credit that the module's recipe makes from the chosen rule. Fails if a rule is given that the recipe does not use. */
+const ownCredit = Effect.fnUntraced(function*(file: Option.Option<string>, given: Readonly<Record<string, unknown>>) {
   if (Option.isNone(file)) return undefined
-  const { credit } = yield* OwnRecipe.loadRecipe(file.value)
-  return credit ?? (yield* refuse("--recipe", file.value, "a recipe made by Recipe.withCredit"))
+  const { credit, settings } = yield* OwnRecipe.loadRecipe(file.value)
+  if (credit === undefined) return yield* refuse("--recipe", file.value, "a recipe made by Recipe.withCredit")
+  const foreign = Object.keys(given).find((name) => !Object.hasOwn(settings.fields, name))
+  if (foreign === undefined) return credit
+  const expected = `left out: the credit of ${file.value} does not have this option`
+  return yield* refuse(`--${SettingFlags.kebab(foreign)}`, String(given[foreign]), expected)
 })
 
 /** The run's recorded limit on response tokens. */
@@ -112,7 +116,7 @@ const creditOf = Effect.fnUntraced(function*(
   given: Readonly<Record<string, unknown>>,
   file: Option.Option<string>
 ) {
-  const own = yield* ownCredit(file)
+  const own = yield* ownCredit(file, given)
   if (own === undefined && given["credit"] === undefined) {
     return yield* refuse("--credit", "absent", `the name of a rule: ${NamedCredit.names.join(", ")}; or --recipe`)
   }
@@ -120,7 +124,9 @@ const creditOf = Effect.fnUntraced(function*(
   const chosen = { ...decoded, maxTokens: yield* maxTokensOf(run) }
   yield* CreditSettings.check(chosen)
   const credit = CreditSettings.of(chosen)
-  return own === undefined ? { credit, name: chosen.credit } : { credit: own(credit), name: own(credit).name }
+  if (own === undefined) return { credit, name: chosen.credit }
+  const changed = own(credit)
+  return { credit: changed, name: CreditText.name(Credit.identityOf(changed)) }
 })
 
 const regradeRun = Effect.fnUntraced(function*(

@@ -1,5 +1,5 @@
 /** Users' recipes and pipelines, from modules that export one as their default or register evals. */
-import { EvalRecipe, type Pipeline, type Recipe, type Recipes } from "@effect-rl/recipes"
+import { EvalRecipe, type Pipeline, type Recipe, Recipes } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
@@ -28,6 +28,13 @@ export interface Own {
   readonly name: string
   readonly code: string
 }
+
+/** The name of a recipe's runs: the recipe's own or, for a module that changes a built-in recipe, the module's. */
+export const runName = Effect.fnUntraced(function*({ name }: Pick<Recipe.Recipe, "name">, own: Own | undefined) {
+  const path = yield* Path.Path
+  if (own === undefined || Recipes.all.every((builtIn) => builtIn.name !== name)) return name
+  return path.parse(own.name).name
+})
 
 /** The services that the CLI provides to recipes, and a scope that ends with the command. */
 export type Services = Recipes.Services | AgentServices.Services | Scope.Scope

@@ -1,7 +1,7 @@
 /** A run's plan as text. */
 import { Usage } from "@effect-rl/core/backend"
 import type { Caps } from "@effect-rl/core/program"
-import { Quantity } from "@effect-rl/core/records"
+import { CreditText, type Json, Quantity } from "@effect-rl/core/records"
 import type { Engine } from "@effect-rl/engine"
 import * as MemoryText from "../terminal/MemoryText.ts"
 import * as Plan from "./Plan.ts"
@@ -15,6 +15,8 @@ export interface Options {
   readonly maxTokens: number
   /** Maximum turns per episode. With two or more, the planned use is not an upper bound. */
   readonly turns: number
+  /** The credit's identity; undefined for tasks that are not trained on rewards. */
+  readonly credit: Json.JsonObject | undefined
   readonly limits: Caps.Amounts
   /** The model's share of the engine's memory; undefined for other backends. */
   readonly memory: Engine.ModelPlan | undefined
@@ -47,7 +49,7 @@ const furtherLines = ({ batches, groups }: Plan.Plan) => {
 }
 
 export const lines = (plan: Plan.Plan, options: Options): ReadonlyArray<string> => {
-  const { backend, folder, isStarted, limits, maxTokens, memory, model, recipe, turns } = options
+  const { backend, credit, folder, isStarted, limits, maxTokens, memory, model, recipe, turns } = options
   const { evaluation, evaluations, groups, iteration, iterations } = plan
   const { judgeCalls = 0, prefilled, sampled, trained } = Plan.all(plan)
   const bound = turns > 1 ? "about" : "at most"
@@ -58,6 +60,7 @@ export const lines = (plan: Plan.Plan, options: Options): ReadonlyArray<string> 
         ? `${groups} examples`
         : `${groups} problems, ${iteration.responses} responses each, at most ${maxTokens} tokens long`
     }`,
+    ...(credit === undefined ? [] : [`  credit ${CreditText.parts(credit).join(", ")}`]),
     evaluations === 0
       ? "  no evaluation"
       : `  ${evaluations} evaluations${evaluation.responses === 0 ? "" : ` of ${evaluation.responses} responses each`}`,

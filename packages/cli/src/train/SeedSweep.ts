@@ -12,6 +12,7 @@ import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as Sparkline from "../terminal/Sparkline.ts"
+import * as OwnRecipe from "./OwnRecipe.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as SweepFolder from "./SweepFolder.ts"
 import * as TrainRun from "./TrainRun.ts"
@@ -123,6 +124,7 @@ export const run = Effect.fn("SeedSweep.run")(function*<E, R>(
   flags: TrainRun.Flags,
   count: number
 ) {
+  const name = yield* OwnRecipe.runName(recipe, flags.own)
   const { seed: first } = yield* TrainRun.configure(recipe, given, flags)
   const folders = yield* each(
     first,
@@ -131,7 +133,7 @@ export const run = Effect.fn("SeedSweep.run")(function*<E, R>(
     (seed, flags) =>
       Effect.andThen(
         TrainRun.run(recipe, { ...given, seed }, flags),
-        RunFolder.resolve({ ...flags, recipe: recipe.name, seed })
+        RunFolder.resolve({ ...flags, recipe: name, seed })
       )
   )
   if (flags.plan) return

@@ -1,10 +1,13 @@
 /** `effect-rl train <recipe>`: trains a recipe or a pipeline. */
 import type { Setting } from "@effect-rl/core"
 import { RunOptions } from "@effect-rl/core/program"
-import { AgentProgram, type Pipeline, type Recipe, Recipes } from "@effect-rl/recipes"
+import { AgentProgram, CreditSettings, type Pipeline, type Recipe, Recipes } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Record from "effect/Record"
+import * as Schema from "effect/Schema"
 import * as Help from "../Help.ts"
 import * as RecipeServices from "../RecipeServices.ts"
 import * as OwnRecipe from "./OwnRecipe.ts"
@@ -26,6 +29,12 @@ const withHelp = (settings: Setting.Struct, name: string) => <I, E, R>(command: 
     ])
   )
 
+/** The credit flags of a recipe with a credit of its own. Help does not list them, and the recipe refuses them by name. */
+const refusedCredit = ({ credit }: Pick<Recipe.Recipe, "credit">) =>
+  credit === undefined
+    ? {}
+    : Record.map(SettingFlags.of(Schema.Struct(CreditSettings.fields)), (flag) => Flag.withHidden(flag))
+
 const commandOf = <E>(
   recipe: Recipe.Recipe<E, OwnRecipe.Services>,
   own?: OwnRecipe.Own
@@ -33,7 +42,7 @@ const commandOf = <E>(
   const name = own?.name ?? recipe.name
   return Command.make(
     name,
-    { settings: SettingFlags.of(recipe.settings), ...RunFlags.flags },
+    { settings: { ...refusedCredit(recipe), ...SettingFlags.of(recipe.settings) }, ...RunFlags.flags },
     ({ seeds, settings, ...flags }) => {
       const given = SettingFlags.given(settings)
       const run = { ...flags, own }

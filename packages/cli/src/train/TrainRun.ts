@@ -4,7 +4,7 @@ import { Usage } from "@effect-rl/core/backend"
 import { Caps, GroupSource, Prices, RunOptions, Suggestion } from "@effect-rl/core/program"
 import { StoryReader } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
-import type { Recipe } from "@effect-rl/recipes"
+import { CreditSettings, type Recipe } from "@effect-rl/recipes"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -32,7 +32,7 @@ import * as AnswerKey from "./AnswerKey.ts"
 import * as Backend from "./Backend.ts"
 import * as ConfigFile from "./ConfigFile.ts"
 import * as Launching from "./Launching.ts"
-import type * as OwnRecipe from "./OwnRecipe.ts"
+import * as OwnRecipe from "./OwnRecipe.ts"
 import * as Plan from "./Plan.ts"
 import * as PlanText from "./PlanText.ts"
 import * as ProcessMeter from "./ProcessMeter.ts"
@@ -92,12 +92,13 @@ const resolveModel = (model: string, backend: Backend.Name) =>
 
 /**
  * Replaces setting names in an error by their flags. A setting is found by its own name, or by that name after its group's name, as
- * `klReference` for `update.kl.reference`.
+ * `klReference` for `update.kl.reference`. The credit settings have flags even in recipes that refuse them.
  */
 const asFlag = (recipe: Pick<Recipe.Recipe, "settings">) => (error: InvalidOption.InvalidOption) => {
+  const fields = { ...CreditSettings.fields, ...recipe.settings.fields }
   const named = (field: string) => {
     const [name = "", group = ""] = field.split(".").toReversed()
-    const flag = [name, group + String.capitalize(name)].find((name) => Object.hasOwn(recipe.settings.fields, name))
+    const flag = [name, group + String.capitalize(name)].find((name) => Object.hasOwn(fields, name))
     return flag === undefined ? field : `--${SettingFlags.kebab(flag)}`
   }
   const expected = error.expected.replace(/\b(?:[a-z]\w*\.)+[a-z]\w*/gi, named)
@@ -176,6 +177,7 @@ const showPlan = Effect.fnUntraced(function*<E, R>(
     isStarted,
     maxTokens,
     turns: task.turns,
+    credit: task.credit,
     limits: Caps.limits(settings),
     memory: yield* Backend.memory(backend, given)
   }))
@@ -185,6 +187,7 @@ const showPlan = Effect.fnUntraced(function*<E, R>(
     model: model.name,
     folder,
     resumes: isStarted,
+    ...(task.credit !== undefined && { credit: task.credit }),
     ...plan,
     ...sum,
     tokens: Usage.total(sum)
@@ -307,7 +310,7 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
 ) {
   if (flags.backend === "torch" && Option.isSome(flags.executor)) return yield* new NotOnWorkers()
   const path = yield* Path.Path
-  const { name } = recipe
+  const name = yield* OwnRecipe.runName(recipe, flags.own)
   const settings = yield* chosen(given, flags)
   const { model, seed } = yield* configured(recipe, settings, flags.backend)
   const folder = yield* RunFolder.resolve({ ...flags, recipe: name, seed })

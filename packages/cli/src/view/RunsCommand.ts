@@ -50,7 +50,8 @@ const shortened = (text: string, most: number) => text.length <= most ? text : `
 /** The columns, with the order in which they are left out on narrow terminals. */
 const columns = (style: Style, now: number): ReadonlyArray<Columns.Column<Entry.RunLine>> => [
   { title: "run", rank: 0, cell: ({ run }) => Untrusted.show(run) },
-  { title: "program", rank: 8, cell: ({ program }) => Untrusted.show(program) },
+  { title: "credit", rank: 8, cell: ({ credit }) => credit === "" ? "–" : Untrusted.show(credit) },
+  { title: "program", rank: 10, cell: ({ program }) => Untrusted.show(program) },
   { title: "model", rank: 9, cell: ({ model }) => Untrusted.show(model) },
   {
     title: "state",

@@ -1,7 +1,7 @@
 /** `effect-rl show RUN`: reports on one run, lists its rollouts, or shows one rollout. */
 import { RunStore } from "@effect-rl/core"
 import { Prompts } from "@effect-rl/core/program"
-import { Audit, Diagnosis, Quantity, Story } from "@effect-rl/core/records"
+import { Audit, CreditText, Diagnosis, Quantity, Story } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import { Runs, Status } from "@effect-rl/view"
 import * as Argument from "effect/cli/Argument"
@@ -141,6 +141,14 @@ const launched = (story: Story.Story): ReadonlyArray<string> => {
   ]
 }
 
+/** The credit in the run's identity; absent for runs that are not trained on rewards. */
+const credited = ({ opened }: Story.Story): ReadonlyArray<string> => {
+  const credit = opened?.identity["credit"]
+  return credit === undefined
+    ? []
+    : Wrapped.lines("credit      ", "            ", CreditText.parts(credit).map(Untrusted.show))
+}
+
 /** Each evaluator's first and newest measurement. */
 const trends = ({ story }: RunHistory.RunHistory): ReadonlyArray<string> =>
   Story.evaluators(story).flatMap((evaluator) => {
@@ -195,6 +203,7 @@ const head = (
   `tokens      ${amounts(tokens)}`,
   ...spending(spent).map((text) => `spent       ${text}`),
   ...(forecast === null ? [] : [`forecast    about ${ForecastText.of(forecast)} in all`]),
+  ...credited(history.story),
   ...launched(history.story),
   `failures    ${listed(failures) || "none"}`,
   ...suspected(Untrusted.show(run), findings).map((text) => findings?.length === 0 ? text : style.warn(text)),

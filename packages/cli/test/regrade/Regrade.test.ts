@@ -45,7 +45,7 @@ describe("effect-rl regrade", () => {
     Effect.gen(function*() {
       const module = new URL("../train/own-credit.ts", import.meta.url).pathname
       const { out } = yield* run("regrade", yield* recorded, "--recipe", module)
-      assert.include(out, "as it was credited → as by \"group_relative\"")
+      assert.include(out, "as it was credited → as by \"group_relative/fading\"")
       assert.match(out.at(-1) ?? "", /^2 +0\.500 +2 → 2 +0\.500 → 0\.\d+ +0 +8$/)
     }))
 
@@ -56,6 +56,11 @@ describe("effect-rl regrade", () => {
       "an option of another rule",
       ["--credit", "centered", "--pass-k", "2"],
       "passK is 2, expected no value: the credit centered does not have this option"
+    ],
+    [
+      "a rule beside a module that replaces it",
+      ["--recipe", new URL("../train/own-credit.ts", import.meta.url).pathname, "--credit", "max_rl"],
+      "--credit is max_rl, expected left out: the credit of "
     ],
     [
       "a recipe without a credit of its own",

@@ -1,12 +1,14 @@
 /** Builds training data from the trajectories of groups. */
 import { identity } from "effect/Function"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Branch from "../env/Branch.ts"
 import type * as Trajectory from "../env/Trajectory.ts"
 import * as Datum from "../model/Datum.ts"
 import * as ModelInput from "../model/ModelInput.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import type { Estimator, TokenAdvantage } from "./Advantage.ts"
+import * as CreditError from "./CreditError.ts"
 import type { InformativeGroup } from "./Signal.ts"
 
 /** A datum for policy losses, and the group, member and turns from which it was made. */
@@ -213,44 +215,59 @@ const toData = (
       : [{ ...datum, origin: { ...origin, turns: turns.map(({ index }) => index), segment } }]
   })
 
-/** Checks an estimator's result, because the estimator is a caller's function. */
-const checked = (advantage: number | undefined, { key, members }: GroupResult.Group, member: number, given: number) => {
-  if (advantage !== undefined && Number.isFinite(advantage) && given === members.length) return advantage
-  throw new RangeError(
-    `group "${key}": the estimator gave ${advantage} for member ${member} and ${given} advantages, ` +
-      `expected finite ones, one for each of ${members.length} members`
-  )
+/** A failure of the estimator, which is a caller's function. */
+const failure = ({ name }: Pick<Estimator, "name">, detail: string) =>
+  new CreditError.CreditError({ rule: `estimator "${name}"`, detail })
+
+const finite = (estimator: Estimator, advantage: number, place: () => string) => {
+  if (Number.isFinite(advantage)) return advantage
+  throw failure(estimator, `gave ${advantage} for ${place()}, expected a finite number`)
 }
 
 /** A member's turns with their token advantages: the member's advantage, unless the estimator distinguishes tokens. */
 const stepsOf = (
-  group: GroupResult.Group,
-  member: number,
+  estimator: Estimator,
+  ofTokens: TokenAdvantage | undefined,
   { transitions }: Trajectory.Trajectory,
-  advantagesG: ArrayLike<number>,
-  ofTokens: TokenAdvantage | undefined
-): ReadonlyArray<Step> => {
-  const own = checked(advantagesG[member], group, member, advantagesG.length)
-  return transitions.map((transition, turn) => {
-    const advantages = new Float64Array(transition.action.tokens.length).fill(own)
-    if (ofTokens !== undefined && transition.trainable) {
-      for (let t = 0; t < advantages.length; t++) {
-        advantages[t] = checked(ofTokens(member, turn, t), group, member, advantagesG.length)
+  { advantage, member, place }: { readonly advantage: number; readonly member: number; readonly place: string }
+): ReadonlyArray<Step> =>
+  transitions.map((transition, turn) => {
+    const { action: { tokens }, trainable } = transition
+    const at = (position: number) => `${place}, turn ${turn}, position ${position} of ${tokens.length}`
+    const advantages = new Float64Array(tokens.length).fill(advantage)
+    if (ofTokens !== undefined && trainable) {
+      for (let t = 0; t < tokens.length; t++) {
+        advantages[t] = finite(estimator, ofTokens(member, turn, t), () => at(t))
       }
     }
     return { transition, advantages }
   })
-}
 
-const judge = (informative: InformativeGroup, estimator: Estimator) => {
+const estimated = (informative: InformativeGroup, estimator: Estimator) => {
   const { group } = informative
+  const { key, members } = group
   const advantagesG = estimator.of(informative)
+  if (advantagesG.length !== members.length) {
+    const expected = `expected one for each of its ${members.length} members`
+    throw failure(estimator, `gave ${advantagesG.length} advantages for group "${key}", ${expected}`)
+  }
   const ofTokens = estimator.ofTokens?.(informative)
-  const steps = GroupResult.survivors(group).map(([member, trajectory]) =>
-    [member, stepsOf(group, member, trajectory, advantagesG, ofTokens)] as const
-  )
+  const steps = GroupResult.survivors(group).map(([member, trajectory]) => {
+    const place = `group "${key}", member ${member}`
+    const advantage = advantagesG[member] ?? NaN
+    const steps = stepsOf(estimator, ofTokens, trajectory, { advantage, member, place })
+    finite(estimator, advantage, () => place)
+    return [member, steps] as const
+  })
   return { group, advantagesG, steps }
 }
+
+/** The advantages of a group and its members' turns. Throws a `CreditError` if the estimator throws, or if its advantages are unusable. */
+const judge = (informative: InformativeGroup, estimator: Estimator) =>
+  Result.getOrThrow(Result.try({
+    try: () => estimated(informative, estimator),
+    catch: CreditError.fromThrown(`estimator "${estimator.name}"`, `failed for group "${informative.group.key}"`)
+  }))
 
 /** The advantages of all tokens that a group's datums train on. The first token of an empty prompt is not a target. */
 export const trained = (informative: InformativeGroup, estimator: Estimator): ReadonlyArray<number> =>
@@ -265,8 +282,9 @@ export const trained = (informative: InformativeGroup, estimator: Estimator): Re
  * begins with everything that turn read and wrote. A turn that rewrites history, or continues a turn that another turn already continues,
  * starts a new datum. Action tokens have mask 1 and the member's advantage, or their own if the estimator has `ofTokens`; all other
  * positions have 0. Turns that are not trainable have advantage and mask 0, but keep their log-probabilities. A sequence without anything
- * to predict gives no datum, so the result may be empty. `scale` changes advantages before they are rounded. Throws a `RangeError` if the
- * estimator does not return one finite number per member, or if an action's tokens and log-probabilities differ in number.
+ * to predict gives no datum, so the result may be empty. `scale` changes advantages before they are rounded. Throws a `CreditError` if the
+ * estimator throws or does not return one finite number per member or token, and a `RangeError` if an action's tokens and log-probabilities
+ * differ in number.
  *
  * @example
  * const data = Signal.informative([group]).flatMap((group) => TrainingData.assemble(group, Advantage.centered).data)

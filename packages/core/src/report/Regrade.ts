@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Weights from "../backend/Weights.ts"
 import * as Advantage from "../learn/Advantage.ts"
+import * as Assignment from "../learn/Assignment.ts"
 import * as Credit from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
 import type { Json } from "../records/Json.ts"
@@ -66,7 +67,7 @@ const grade = <E = never, R = never>(
     const groups = yield* Effect.flatMap(Rollouts.load(run, story, batch), Rollouts.readable)
     const advantages = new Map(groups.map((group) => [rewarded(group.result, reward), group.advantages]))
     const results = [...advantages.keys()].filter((result) => GroupResult.isSkipped(result) || keep(result))
-    const assigned = yield* credit.assign(results, memory, Weights.absent)
+    const assigned = yield* Assignment.assign(credit, results, memory, Weights.absent)
     const regraded: Regraded = {
       iteration: batch.iteration,
       reward: StepMetrics.reward(StepMetrics.rollouts(results)),
@@ -91,7 +92,7 @@ const grade = <E = never, R = never>(
 export const run = <E = never, R = never>(
   reader: RunReader,
   options: Options<E, R> = {}
-): Stream.Stream<Regraded, RunError | E, R> =>
+): Stream.Stream<Regraded, RunError | Credit.CreditError | E, R> =>
   Stream.unwrap(
     Effect.map(StoryReader.read(reader), (story) => {
       const batches = Story.iterations(story).map((iteration) => batchOf(story, iteration))

@@ -12,7 +12,8 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { Weights } from "../backend/Weights.ts"
-import type { GroupCredit } from "../learn/Credit.ts"
+import * as Assignment from "../learn/Assignment.ts"
+import type { CreditError, GroupCredit } from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
 import * as AdamParams from "../model/AdamParams.ts"
 import type { Json } from "../records/Json.ts"
@@ -35,7 +36,7 @@ import * as Dispatch from "./schedule/Dispatch.ts"
 import * as Dispatcher from "./schedule/Dispatcher.ts"
 import { TooManyDropped } from "./TooManyDropped.ts"
 
-export type Error = TinkerError | RunError | RolloutError | InvalidOption | TooManyDropped
+export type Error = TinkerError | RunError | RolloutError | InvalidOption | CreditError | TooManyDropped
 
 /** The state from which a run resumes: its next iteration, its position in the dataset, and its credit's memory of earlier iterations. */
 export const Cursor = Schema.Struct({ iteration: Schema.Int, groups: Dispatch.Position, credit: Schema.Json })
@@ -146,7 +147,7 @@ const credit = Effect.fnUntraced(function*<E, R, CE, CR>(
   memory: Memory,
   weights: Weights
 ) {
-  const assigned = yield* options.update.credit.assign(resultsOf(groups), yield* Ref.get(memory), weights)
+  const assigned = yield* Assignment.assign(options.update.credit, resultsOf(groups), yield* Ref.get(memory), weights)
   yield* Ref.set(memory, assigned.memory)
   const { metrics, replayed = [] } = assigned
   return { credits: trainable(assigned.groups), replayed, metrics }

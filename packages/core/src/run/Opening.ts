@@ -54,8 +54,8 @@ const ofCode = ({ code, story }: Opened) => {
   const before = story.findLast(RunRecord.guards.Opened)?.code
   return before === undefined || code === undefined || before === code
     ? undefined
-    : "the source of the environments or graders has changed since this run began: earlier and later rewards may not be "
-      + "comparable; start another run to keep them apart"
+    : "the source of the environments, graders or credit has changed since this run began: earlier and later iterations may "
+      + "not be comparable; start another run to keep them apart"
 }
 
 /** The warnings to show when the run opens. */

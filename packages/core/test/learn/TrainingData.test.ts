@@ -1,9 +1,9 @@
-import { Advantage } from "@effect-rl/core"
+import { Advantage, Credit } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { Signal, TrainingData } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
-import { Option, Schema } from "effect"
+import { Option, Result, Schema } from "effect"
 import * as Golden from "./Golden.ts"
 import * as Samples from "./Samples.ts"
 
@@ -204,13 +204,39 @@ describe("TrainingData.assemble", () => {
     assert.deepStrictEqual(masksOf(assembleOne([turn([1, 2], [3]), other])), ["0 1", "0 1"])
   })
 
-  it("dies if an estimator does not give one finite number per member", () => {
-    assert.throws(() => assembleOne([turn([1], [2])], NaN), /group "g": the estimator gave NaN for member 0/)
-    const short = Advantage.make("short", () => Float32Array.of(1))
-    assert.throws(
-      () => Signal.informative([Samples.group([1, 0])]).map((group) => TrainingData.assemble(group, short)),
-      /1 advantages, expected finite ones, one for each of 2 members/
-    )
+  const failing: ReadonlyArray<readonly [title: string, estimator: Advantage.Estimator, message: RegExp]> = [
+    [
+      "gives NaN for a member",
+      Advantage.make("nan", ({ group }) => Float32Array.from(group.members, (_, member) => member === 1 ? NaN : 0)),
+      /^estimator "nan" gave NaN for group "g", member 1, expected a finite number$/
+    ],
+    [
+      "gives an infinite value for a token",
+      Advantage.perToken("far", () => (member, _turn, position) => member === 1 && position === 0 ? Infinity : 0),
+      /^estimator "far" gave Infinity for group "g", member 1, turn 0, position 0 of 2, expected a finite number$/
+    ],
+    [
+      "gives too few values",
+      Advantage.make("short", () => Float32Array.of(1)),
+      /^estimator "short" gave 1 advantages for group "g", expected one for each of its 2 members$/
+    ],
+    [
+      "throws",
+      Advantage.make("thrower", () => {
+        throw new TypeError("no weights")
+      }),
+      /^estimator "thrower" failed for group "g": TypeError: no weights \(TrainingData\.test\.ts:\d+\)$/
+    ]
+  ]
+
+  it.each(failing)("throws a CreditError with the place if an estimator %s", (_, estimator, message) => {
+    const [group] = Signal.informative([Samples.group([1, 0])])
+    assert.isDefined(group)
+    const assembled = Result.try(() => TrainingData.assemble(group, estimator))
+    assert.isTrue(Result.isFailure(assembled))
+    if (Result.isSuccess(assembled)) return
+    assert.instanceOf(assembled.failure, Credit.CreditError)
+    assert.match(assembled.failure.message, message)
   })
 })
 

@@ -69,7 +69,7 @@ describe("a run", () => {
         ...(yield* open({ check: (text) => text !== "2" })).slice(-1)
       ]
       assert.deepStrictEqual(same, [])
-      assert.include(changed?.[0], "the source of the environments or graders has changed since this run began")
+      assert.include(changed?.[0], "the source of the environments, graders or credit has changed since this run began")
     }).pipe(Effect.provide(fresh)))
 
   it.effect("warns if it is resumed with another module", () =>

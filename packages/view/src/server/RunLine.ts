@@ -1,5 +1,5 @@
 /** A run's line in the list of runs. */
-import { Diagnosis, Story } from "@effect-rl/core/records"
+import { CreditText, Diagnosis, Story } from "@effect-rl/core/records"
 import { createHash } from "node:crypto"
 import type * as Entry from "../story/Entry.ts"
 import * as Spending from "../story/Spending.ts"
@@ -113,6 +113,7 @@ export const make = (run: string, known: Known, now: number): Entry.RunLine => {
     curve: thinned(training?.points.map(({ value }) => value) ?? []),
     method: methodOf(story),
     recipe: Story.launch(story)?.recipe ?? story.opened?.program ?? "",
+    credit: CreditText.name(story.opened?.identity["credit"]),
     tokens: Story.tokens(story),
     dollars: Spending.make(story).dollars.spent ?? null,
     verdict: verdictOf(known),

@@ -42,6 +42,8 @@ export interface RunLine {
   readonly method: string
   /** The recipe, or the program if no recipe is recorded. */
   readonly recipe: string
+  /** The name of the credit, such as `group_relative/centered`; empty for programs without credit. */
+  readonly credit: string
   readonly tokens: number
   /** US dollars spent; null if a model that the run used has no price. */
   readonly dollars: number | null

@@ -78,6 +78,7 @@ export interface Credit<out E = never, out R = never> extends Traits {
 
 export const noAdvantages = new Float32Array(0)
 
+/** The credit's name and configuration, as a run records them and as a credit that wraps it has them in its own configuration. */
 export const identityOf = ({ config, name }: Pick<Credit, "config" | "name">): JsonObject => ({ name, ...config })
 
 /** Copies the traits of a credit or an estimator, for a credit that wraps it. */
