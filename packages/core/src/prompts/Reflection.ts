@@ -15,6 +15,7 @@ import * as Option from "effect/Option"
 import type { ChatModel } from "../catalog/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type { MessagePolicy } from "../policy/MessagePolicy.ts"
+import type * as RunRecord from "../records/RunRecord.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import * as Conversation from "../story/Conversation.ts"
 
@@ -27,7 +28,7 @@ export interface Episode {
 }
 
 /** Why an answer of the reflector was not used: it holds no instruction, one that is too long, or one that was evaluated before. */
-export type Refusal = "missing" | "long" | "known"
+export type Refusal = NonNullable<RunRecord.Sampling["proposal"]>["refusals"][number]
 
 /** What the reflector wrote. */
 export interface Written {
