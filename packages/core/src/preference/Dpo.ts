@@ -4,8 +4,10 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as NextTokens from "../backend/NextTokens.ts"
+import * as PastWeights from "../backend/PastWeights.ts"
 import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
+import type { Weights } from "../backend/Weights.ts"
 import type { RunRecord } from "../records/RunRecord.ts"
 import type { RunStore } from "../records/RunStore.ts"
 import * as Pass from "../run/Pass.ts"
@@ -42,38 +44,84 @@ const iteration = (
   })
 }
 
-/** The training program. Its cursor is the index of the next batch. */
+/** The index of the next batch, and the reference if it moves. */
+const Cursor = Schema.Union([Schema.Int, Schema.Struct({ index: Schema.Int, past: PastWeights.PastWeights })])
+type Cursor = typeof Cursor.Type
+
+type Iterations<E, R> = Stream.Stream<
+  Program.Iteration<Cursor, InvalidOption>,
+  E | TinkerError | InvalidOption,
+  R | Tinker
+>
+
+/** The iterations with one reference, or without any. */
+const withReference = <E, R, EE, ER>(
+  options: DpoOptions.DpoOptions<E, R, EE, ER>,
+  resolved: DpoOptions.Resolved,
+  from: number
+): Iterations<E, R> =>
+  Stream.unwrap(Effect.map(
+    PairLoss.byName(resolved.loss).reference ? DpoOptions.make(options) : Effect.undefined,
+    (reference) =>
+      Stream.range(from, options.dataset.length - 1).pipe(
+        Stream.mapEffect(Effect.fnUntraced(function*(index: number) {
+          const pairs = yield* options.dataset.batch(index, resolved.seed)
+          const referenceDT = reference === undefined
+            ? []
+            : yield* NextTokens.logprobs(reference, Preferences.interleaved(pairs))
+          return iteration(resolved, index, pairs, referenceDT)
+        }))
+      )
+  ))
+
+/** The iterations with a reference that follows the policy. */
+const withMovingReference = <E, R, EE, ER>(
+  { dataset, model }: DpoOptions.DpoOptions<E, R, EE, ER>,
+  resolved: DpoOptions.Resolved,
+  every: number,
+  from: Cursor,
+  weights: Weights
+): Iterations<E, R> => {
+  const start = typeof from === "number" ? { index: from, past: null } : from
+  return Stream.range(start.index, dataset.length - 1).pipe(
+    Stream.mapAccumEffect(
+      (): PastWeights.PastWeights | null => start.past,
+      Effect.fnUntraced(function*(before, index: number) {
+        const pairs = yield* dataset.batch(index, resolved.seed)
+        const { past, reference } = yield* DpoOptions.follow(model, every, before, weights)
+        const referenceDT = yield* NextTokens.logprobs(reference, Preferences.interleaved(pairs))
+        const { report, ...step } = iteration(resolved, index, pairs, referenceDT)
+        const moved: Program.Iteration<Cursor, InvalidOption> = {
+          ...step,
+          report: (outputs, at) => ({ ...report(outputs, at), cursor: { index: index + 1, past } })
+        }
+        return [past, [moved]] as const
+      }, Effect.scoped)
+    )
+  )
+}
+
 const program = <E, R, EE, ER>(
   options: DpoOptions.DpoOptions<E, R, EE, ER>,
   resolved: DpoOptions.Resolved
-): Program.Program<number, E | TinkerError | InvalidOption, R | Tinker> => ({
+): Program.Program<Cursor, E | TinkerError | InvalidOption, R | Tinker> => ({
   name: "dpo",
   identity: resolved.identity,
-  cursor: Schema.Int,
+  cursor: Cursor,
   start: 0,
   length: options.dataset.length,
   shortBatch: options.dataset.shortBatch,
   ahead: 1,
-  iterations: (from) =>
-    Stream.unwrap(Effect.map(
-      PairLoss.byName(resolved.loss).reference ? DpoOptions.make(options) : Effect.undefined,
-      (reference) =>
-        Stream.range(from, options.dataset.length - 1).pipe(
-          Stream.mapEffect(Effect.fnUntraced(function*(index: number) {
-            const pairs = yield* options.dataset.batch(index, resolved.seed)
-            const referenceDT = reference === undefined
-              ? []
-              : yield* NextTokens.logprobs(reference, Preferences.interleaved(pairs))
-            return iteration(resolved, index, pairs, referenceDT)
-          }))
-        )
-    ))
+  iterations: (from, weights) =>
+    resolved.referenceEvery === undefined
+      ? withReference(options, resolved, typeof from === "number" ? from : from.index)
+      : withMovingReference(options, resolved, resolved.referenceEvery, from, weights)
 })
 
 /**
  * Trains the policy to prefer chosen to rejected responses, relative to the weights that the run starts from. Those weights are the
- * reference for the whole run: the run's identity names them, and a resumed run loads them again. With another `loss` it is IPO, KTO on
- * pairs, ORPO or SimPO; the last two have no reference.
+ * reference for the whole run: the run's identity names them, and a resumed run loads them again. With `referenceEvery` the reference
+ * follows the policy. With another `loss` it is IPO, KTO on pairs, ORPO or SimPO; the last two have no reference.
  *
  * @example
  * Dpo.run({ model, dataset: Preferences.pairs(preferences, { model, batchSize: 32 }), beta: 0.1 })

@@ -11,7 +11,9 @@ const rows = Array.from({ length: 5 }, (_, a) => ({
   rejected: [Message.user(`${a} + 1`), Message.assistant("0")]
 }))
 
-type Overrides = Partial<Pick<Dpo.Options, "run" | "update" | "loss" | "beta" | "gamma" | "loadCheckpointPath">>
+type Overrides = Partial<
+  Pick<Dpo.Options, "run" | "update" | "loss" | "beta" | "gamma" | "loadCheckpointPath" | "referenceEvery">
+>
 
 /** Options for six iterations: two shuffled epochs of five preferences in batches of two. */
 const options = (overrides: Overrides = {}) =>
@@ -78,6 +80,34 @@ describe("Dpo.run", () => {
         assert.deepStrictEqual(asked, ["effect-rl/scripted"])
       }
     }))
+
+  it.effect("replaces its reference by the policy after every two iterations, also in a resumed run", () =>
+    Effect.gen(function*() {
+      const moving = run({ referenceEvery: 2, run: { saveEvery: 1 } })
+      const expected = yield* Effect.provide(Effect.andThen(Stream.runDrain(moving), updates), fresh, { local: true })
+      const margins = expected.map((metrics) => metrics["dpo/margin"] ?? NaN)
+      margins.forEach((margin, index) =>
+        index % 2 === 0 ? assert.closeTo(margin, 0, 1e-5) : assert.isAbove(margin, 1e-3)
+      )
+      for (let stop = 1; stop < 6; stop++) {
+        const resumed = yield* Effect.gen(function*() {
+          yield* Stream.runDrain(Stream.take(Stream.filter(moving, RunRecord.guards.Updated), stop))
+          yield* Stream.runDrain(moving)
+          return yield* updates
+        }).pipe(Effect.provide(fresh, { local: true }))
+        assert.deepStrictEqual(resumed, expected, `stopped after ${stop}`)
+      }
+    }))
+
+  it.effect("refuses to move a reference every 0 iterations, or one that the loss does not have", () =>
+    Effect.gen(function*() {
+      const never = yield* Effect.flip(Stream.runDrain(run({ referenceEvery: 0 })))
+      assert.strictEqual(never.message, "referenceEvery is 0, expected a whole number of at least 1")
+      const absent = yield* Effect.flip(Stream.runDrain(run({ loss: "orpo", referenceEvery: 2 })))
+      const expected = `left out for the loss "orpo", which has no reference`
+      assert.strictEqual(absent.message, `referenceEvery is 2, expected ${expected}`)
+      assert.deepStrictEqual(yield* Task.trace, [])
+    }).pipe(Effect.provide(fresh)))
 
   it.effect("uses the checkpoint that it starts from as its reference", () =>
     Effect.gen(function*() {

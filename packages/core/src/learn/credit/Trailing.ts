@@ -1,20 +1,16 @@
 /** Credit that compares the policy with its own past weights, as a reference or as a teacher. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as PastWeights from "../../backend/PastWeights.ts"
 import type { SamplingClient } from "../../backend/SamplingClient.ts"
-import { Tinker } from "../../backend/Tinker.ts"
+import type { Tinker } from "../../backend/Tinker.ts"
 import { TinkerError, Unsupported } from "../../backend/TinkerError.ts"
 import * as Check from "../../settings/Check.ts"
 import { InvalidOption } from "../../settings/InvalidOption.ts"
 import { type Credit, identityOf, traitsOf } from "./FromRewards.ts"
 
 const Memory = Schema.NullOr(Schema.Struct({
-  /** The path of the saved weights. */
-  path: Schema.String,
-  /** The number of iterations that used the saved weights. */
-  used: Schema.Int,
-  /** The number of iterations so far. */
-  iterations: Schema.Int,
+  ...PastWeights.PastWeights.fields,
   /** The memory of the credit that is computed with the saved weights. */
   inner: Schema.Json
 }))
@@ -57,17 +53,9 @@ export const trailing = <E, R>(
         ({ message }) =>
           new InvalidOption({ field: "memory", found: message, expected: "what a trailing credit saved" })
       )
-      const kept = before !== null && before.used < every ? before : undefined
-      const iterations = before?.iterations ?? 0
-      const name = `trailing-${String(iterations).padStart(6, "0")}`
-      const saved = Effect.flatMap(weights.training.saveWeightsForSampler(name), (saved) => saved.await)
-      const { path } = kept ?? (yield* saved)
-      const client = yield* Tinker.use((tinker) => tinker.createSamplingClient({ modelPath: path }))
+      const { client, past } = yield* PastWeights.next(every, before, weights)
       const assigned = yield* of(client).assign(groups, before?.inner ?? null, weights)
-      return {
-        ...assigned,
-        memory: { path, used: (kept?.used ?? 0) + 1, iterations: iterations + 1, inner: assigned.memory }
-      }
+      return { ...assigned, memory: { ...past, inner: assigned.memory } }
     }, Effect.scoped)
   }
 }
