@@ -5,7 +5,9 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, References, type Scope } from "effect"
 
-const engine = (models: ReadonlyArray<string>) =>
+type Models = NonNullable<Engine.EngineOptions["models"]>
+
+const engine = (models: Models) =>
   Layer.unwrap(
     Effect.map(
       FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped()),
@@ -13,13 +15,12 @@ const engine = (models: ReadonlyArray<string>) =>
     )
   )
 
-const services = (models: ReadonlyArray<string>) =>
-  Layer.provideMerge(Layer.merge(Hub.Hub.layer, engine(models)), NodeServices.layer)
+const services = (models: Models) => Layer.provideMerge(Layer.merge(Hub.Hub.layer, engine(models)), NodeServices.layer)
 
 export type Services = Layer.Success<ReturnType<typeof services>> | Scope.Scope
 
 /** Runs the program and logs only warnings, because another process may parse what it prints. */
-export const runMain = <E>(program: Effect.Effect<void, E, Services>, models: ReadonlyArray<string> = []) =>
+export const runMain = <E>(program: Effect.Effect<void, E, Services>, models: Models = []) =>
   program.pipe(
     Effect.scoped,
     Effect.provide(services(models)),

@@ -12,7 +12,7 @@ import {
   Tinker,
   type TinkerError
 } from "@effect-rl/core"
-import { Weights } from "@effect-rl/core/backend"
+import { type SamplingClient, Weights } from "@effect-rl/core/backend"
 import { Proportion } from "@effect-rl/core/evaluation"
 import type { Renderer } from "@effect-rl/core/renderers"
 import { Sums, TrainingSettings } from "@effect-rl/recipes"
@@ -40,13 +40,21 @@ export type Change = (credit: AnyCredit, seed: number) => AnyCredit
 
 export type Dataset = RLDataset.RLDataset<Renderer.RendererError>
 
-/** The number of correct held-out answers of a checkpoint. */
-export const rightAnswers = Effect.fnUntraced(function*(chat: ChatModel.ChatModel, modelPath: string) {
-  const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
+/** The number of correct held-out answers of a client's weights. */
+export const rightAnswersOf = Effect.fnUntraced(function*(
+  chat: ChatModel.ChatModel,
+  client: SamplingClient.SamplingClient
+) {
   const { maxTokens } = usual
   const { score } = yield* Evaluator.testSet({ name: "held_out", groups: Sums.heldOut(chat), maxTokens })
-    .evaluate(Weights.fromSamplingClient(sampler))
+    .evaluate(Weights.fromSamplingClient(client))
   return Math.round((score?.value ?? NaN) * problems)
+})
+
+/** The number of correct held-out answers of a checkpoint. */
+export const rightAnswers = Effect.fnUntraced(function*(chat: ChatModel.ChatModel, modelPath: string) {
+  const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
+  return yield* rightAnswersOf(chat, client)
 }, Effect.scoped)
 
 /** Trains with one seed, and counts the correct held-out answers afterwards. */

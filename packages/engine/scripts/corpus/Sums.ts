@@ -1,4 +1,5 @@
 /** Conversations about additions, with boxed and plain answers. */
+import { columns } from "@effect-rl/recipes/arithmetic/WorkedSums"
 import * as Addition from "./Addition.ts"
 import { type Corpus, reliableShare } from "./Corpus.ts"
 import * as Documents from "./Documents.ts"
@@ -26,5 +27,20 @@ export const make = (count: number): Corpus => ({
       const skill = step < steps * reliableShare ? Addition.reliable : Addition.mixed
       return Promise.resolve(Documents.batch({ encode, random, skill }, count))
     })
+  }
+})
+
+const worked = (encode: Documents.Pen["encode"], random: Random.Random) => {
+  const [a, b] = Addition.operands(random, 100)
+  const answer = `${columns(a, b)} so \\boxed{${a + b}}`
+  return Documents.write({ encode }, [{ question: Addition.boxedQuestion(a, b), answer, learned: true }], () => true)
+}
+
+/** A corpus of `count` right answers, worked step by step, in each step. It trains no tokenizer, so each byte is a token. */
+export const teaching = (count: number): Corpus => ({
+  texts: () => Promise.resolve([]),
+  documents: ({ encode }) => {
+    const random = Random.make(2)
+    return Promise.resolve(() => Promise.resolve(Array.from({ length: count }, () => worked(encode, random))))
   }
 })

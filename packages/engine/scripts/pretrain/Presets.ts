@@ -1,4 +1,4 @@
-/** The models that ship with the engine and how they are trained. */
+/** The models that ship with the engine, a teacher for a benchmark that does not, and how they are trained. */
 import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
 import type { Corpus } from "../corpus/Corpus.ts"
 import { contextLength } from "../corpus/Documents.ts"
@@ -57,6 +57,14 @@ export const presets: Readonly<Record<string, Preset>> = {
     corpus: questions,
     origin: "tiny-tasks",
     steps: 400,
+    learningRate: 4e-3
+  },
+  /** A teacher whose tokens are single bytes. */
+  "tiny-bytes": {
+    config: { ...common, vocabularySize: 259, hiddenSize: 64, feedForwardSize: 192, layers: 3, heads: 2, keyHeads: 1 },
+    corpus: Sums.teaching(64),
+    origin: "tiny-64",
+    steps: 250,
     learningRate: 4e-3
   },
   "tiny-code": {
