@@ -15,6 +15,8 @@ const Outcome = Schema.Struct({
   curve: Schema.Array(Schema.Number),
   before: Schema.optionalKey(Score),
   after: Score,
+  /** The mean score of each held-out problem, in the order of the problems' names. */
+  scores: Schema.optionalKey(Schema.Array(Schema.Number)),
   besides: Schema.Record(Schema.String, Schema.Number)
 })
 export interface Outcome extends Schema.Schema.Type<typeof Outcome> {}
