@@ -1,6 +1,7 @@
 /**
  * Measures the page in headless Chromium, with the server on the same processors, on a run of 100,000 rollouts and on a run that grows by
- * 1,000 records each second: the times that a person waits, the memory of the page, and the longest task while records arrive.
+ * 1,000 records each second: the times that a person waits, for each of the thirty answers too, the memory of the page, and the longest
+ * task while records arrive.
  */
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
@@ -10,6 +11,7 @@ import { cpus, loadavg, tmpdir } from "node:os"
 import { join } from "node:path"
 import { chromium, type Page } from "playwright-core"
 import * as Report from "../Report.ts"
+import * as Answers from "./Answers.ts"
 import * as Recorded from "./Recorded.ts"
 
 const executablePath = [process.env["CHROMIUM_PATH"] ?? "", "/usr/bin/chromium"].find((file) => existsSync(file)) ?? ""
@@ -76,6 +78,12 @@ const pageBytes = (folder: string) =>
     return bytes
   })
 
+/** Makes another directory with the run's files. */
+const repeat = (run: string, folder: string) => {
+  mkdirSync(folder, { recursive: true })
+  for (const file of readdirSync(run)) linkSync(join(run, file), join(folder, file))
+}
+
 const listed = 300
 
 /** Milliseconds until the runs are listed, by a server that has read them before and by one that has not. */
@@ -83,9 +91,7 @@ const runList = (folder: string, run: string) =>
   open(async (page) => {
     mkdirSync(folder)
     for (let index = 0; index < listed; index++) {
-      const one = join(folder, `run-${index}`)
-      mkdirSync(one)
-      for (const file of readdirSync(run)) linkSync(join(run, file), join(one, file))
+      repeat(run, join(folder, `run-${index}`))
     }
     const { stop, url } = await serve(folder)
     const times: Array<number> = []
@@ -127,17 +133,55 @@ const transcripts = (folder: string, run: string) =>
     return { times, memory }
   })
 
+/** Milliseconds from the last step to each answer, and the longest task meanwhile. The server has read the records before. */
+const answered = (folder: string, run: string) =>
+  open(async (page) => {
+    const { stop, url } = await serve(folder)
+    await watchTasks(page)
+    await page.goto(place(url, { at: "run", run }))
+    await page.locator("svg.plot polyline").waitFor({ state: "attached", timeout: 60_000 })
+    const times: Array<{ readonly name: string; readonly time: number }> = []
+    for (const { answer, from, name, ready, step } of Answers.answers) {
+      await page.evaluate(`location.hash = ${JSON.stringify(place("", { ...from, run }).slice(2))}`)
+      await page.locator(ready).first().waitFor({ state: "attached", timeout: 60_000 })
+      const start = performance.now()
+      await step(page)
+      await page.locator(answer).first().waitFor({ state: "attached", timeout: 600_000 })
+      times.push({ name, time: performance.now() - start })
+      Report.progress(`${name}: ${(performance.now() - start).toFixed(0)} ms`)
+    }
+    const longest = await page.evaluate<number>("window.longest")
+    stop()
+    return { times, longest }
+  })
+
+/** Milliseconds from navigation to the answer, by a server that has read nothing. */
+const navigated = (folder: string, fields: Readonly<Record<string, string>>, answer: string) =>
+  open(async (page) => {
+    const { stop, url } = await serve(folder)
+    const start = performance.now()
+    await page.goto(place(url, fields))
+    await page.locator(answer).first().waitFor({ state: "attached", timeout: 600_000 })
+    const time = performance.now() - start
+    stop()
+    return time
+  })
+
+/** Measures the longest task of each page that is opened afterwards, as `window.longest`. */
+const watchTasks = (page: Page) =>
+  page.addInitScript(`
+    window.longest = 0
+    new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
+    }).observe({ entryTypes: ["longtask"] })`)
+
 /** The page's longest task while records arrive, and how many of the written records it has at the end. */
 const live = (folder: string, run: string) =>
   open(async (page) => {
     const writer = node(join(import.meta.dirname, "writer.ts"), run, String(perSecond), String(seconds))
     while (!existsSync(join(run, "records.jsonl"))) await new Promise((resolve) => setTimeout(resolve, 50))
     const { stop, url } = await serve(folder)
-    await page.addInitScript(`
-      window.longest = 0
-      new PerformanceObserver((list) => {
-        for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
-      }).observe({ entryTypes: ["longtask"] })`)
+    await watchTasks(page)
     await page.goto(place(url, { at: "run", run }))
     await page.locator("svg.plot polyline").waitFor({ state: "attached", timeout: 60_000 })
     await page.evaluate("window.longest = 0")
@@ -165,6 +209,26 @@ try {
   Report.progress(`first chart: ${charts.map((time) => time.toFixed(0)).join(", ")} ms`)
   const opened = await transcripts(large, join(large, "run"))
   Report.progress(`transcripts: ${opened.times.map((time) => time.toFixed(0)).join(", ")} ms`)
+  const asked = await answered(large, join(large, "run"))
+  const pair = join(folder, "pair")
+  const sides = [join(pair, "one"), join(pair, "other")] as const
+  for (const side of sides) repeat(join(large, "run"), side)
+  const answers = [
+    ...asked.times,
+    {
+      name: "7: the audit of all transcripts",
+      time: await navigated(
+        large,
+        { at: "run", run: join(large, "run") },
+        "section[aria-label^=Audit]:not(:has-text(\"Reading\"))"
+      )
+    },
+    {
+      name: "19–21: a comparison of two runs of this size",
+      time: await navigated(pair, { at: "compare", run: sides[0], others: sides[1] }, "svg.plot polyline")
+    }
+  ]
+  const slowest = Math.max(...answers.map(({ time }) => time))
   const short = join(folder, "short")
   await Effect.runPromise(Recorded.writeLive(short, 500, 1))
   const list = await runList(join(folder, "many"), short)
@@ -185,13 +249,20 @@ second for ${seconds} s.${
       Report.aim("the page itself, compressed", weight / 1000, " kB", "at most", 120),
       Report.aim("a group's transcripts, median", Report.median(opened.times), " ms", "at most", 150),
       Report.aim("a group's transcripts, slowest", Math.max(...opened.times), " ms", "at most", 300),
+      Report.aim("the slowest of thirty answers, below", slowest / 1000, " s", "at most", 2),
+      Report.aim("longest task while they are asked", asked.longest, " ms", "at most", 50),
       Report.aim(`list of ${listed} runs, warm, median`, list.warm / 1000, " s", "at most", 1),
       `- the same by a server that has not read them: ${(list.cold / 1000).toFixed(1)} s`,
       Report.aim("memory of the page", opened.memory, " MiB", "at most", 300),
       Report.aim("longest task while records arrive", followed.longest, " ms", "at most", 50),
       Report.aim("memory of the page afterwards", followed.memory, " MiB", "at most", 300),
       Report.aim("records missing from the page at the end", followed.written - followed.shown, "", "at most", 0)
-    ].join("\n")
+    ].join("\n"),
+    "Milliseconds from the last step to the answer of each of the [thirty questions](questions.md), by the screen that answers it:",
+    Report.table(
+      ["answers", "ms"],
+      answers.toSorted((left, right) => right.time - left.time).map(({ name, time }) => [name, time.toFixed(0)])
+    )
   ])
 } finally {
   rmSync(folder, { recursive: true, force: true })
