@@ -1,6 +1,6 @@
 /** Shows rollouts of a recorded run in the terminal: a list, or one rollout in full. */
 import { InvalidOption, Message, type RunStore } from "@effect-rl/core"
-import type { Trajectory } from "@effect-rl/core/environments"
+import type { Branch, Trajectory } from "@effect-rl/core/environments"
 import { Conversation, Departure, Quantity, type Recorded, Rollouts, Story, StoryReader } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -53,6 +53,9 @@ const timesText = (times: Trajectory.TurnTimes | undefined) =>
     ? ""
     : `, policy ${Quantity.duration(times.sampling)}, environment ${Quantity.duration(times.environment)}`
 
+const branchText = ({ after, reason }: Branch.Branch) =>
+  `the prompt ${after < 0 ? "begins from the start" : `continues after turn ${after}`} (${reason})`
+
 const messageLines = (title: string, text: string, style: Style) =>
   text === "" ? [] : [style.dim(title), ...block(text)]
 
@@ -73,13 +76,14 @@ const turnLines = (
   index: number,
   { departure, style }: Shown
 ) => {
-  const { action, metrics, reward, times } = transition
+  const { action, branch, metrics, reward, times } = transition
   // Tool results are shown below their calls.
   const before = shown.filter(({ role }) => role !== "tool")
   return [
     "",
     style.bold(`turn ${index}`) +
     `  reward ${Quantity.fixed(reward, 3)}, ${action.tokens.length} tokens, ${action.stopReason}${timesText(times)}`,
+    ...(branch === undefined ? [] : [style.dim(branchText(branch))]),
     ...(departure === undefined
       ? []
       : [style.warn(`the prompt, rendered again from the messages, differs at ${Untrusted.show(departure.detail)}`)]),

@@ -1,47 +1,13 @@
 import * as RunHistory from "@effect-rl/cli/report/RunHistory"
 import * as Transcripts from "@effect-rl/cli/report/Transcripts"
 import * as Style from "@effect-rl/cli/terminal/Style"
-import { type Env, RunStore } from "@effect-rl/core"
+import { RunStore } from "@effect-rl/core"
 import { ModelInput, Usage } from "@effect-rl/core/backend"
-import type { Trajectory } from "@effect-rl/core/environments"
 import type { GroupResult } from "@effect-rl/core/program"
 import { GroupPayload } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option } from "effect"
-
-type Said = Partial<Pick<Trajectory.Transition, "logs" | "score" | "observation" | "action">>
-
-const turn = (said: Said): Trajectory.Transition => ({
-  observation: ModelInput.empty,
-  action: { tokens: new Int32Array(), logprobs: new Float32Array(), stopReason: "stop" },
-  reward: 0,
-  trainable: true,
-  metrics: {},
-  logs: {},
-  ...said
-})
-
-const groupOf = (
-  key: string,
-  task: Env.Task | undefined,
-  ...turns: ReadonlyArray<Said>
-): GroupResult.GroupResult => ({
-  _tag: "Completed",
-  iteration: 0,
-  key,
-  tags: [],
-  samplerStep: 0,
-  members: [Option.some({
-    transitions: turns.map(turn),
-    stepReward: 1,
-    stopReason: Option.none(),
-    truncations: 0,
-    ...(task !== undefined && { task })
-  })],
-  rewardsG: Float64Array.of(1),
-  metricsG: [{}],
-  retried: []
-})
+import { Effect } from "effect"
+import { groupOf } from "../MadeGroup.ts"
 
 /** Records groups that an evaluator rolled out before the given iteration. */
 const evaluated = Effect.fnUntraced(function*(iteration: number, groups: ReadonlyArray<GroupResult.GroupResult>) {
