@@ -283,6 +283,19 @@ describe("effect-rl train", () => {
       has(missing.errors, "./nowhere.ts is not a recipe: ")
     }))
 
+  it.effect("says which package is missing where a user's module is", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const file = path.join(yield* fs.makeTempDirectoryScoped(), "late.ts")
+      yield* fs.writeFileString(file, "import { Credit } from \"@effect-rl/absent\"\nexport default Credit\n")
+      const { errors } = yield* run("train", file)
+      has(
+        errors,
+        `${file} is not a recipe: it imports @effect-rl/absent, which is not installed in its folder or above`
+      )
+    }).pipe(Effect.provide(NodeServices.layer)))
+
   it.effect("takes the recipe of a user's module in play and eval, and says what it lacks", () =>
     Effect.gen(function*() {
       const recipe = new URL("./train/own-recipe.ts", import.meta.url).pathname

@@ -8,6 +8,7 @@ import { Credit, InvalidOption, Setting } from "@effect-rl/core"
 import { NamedCredit } from "@effect-rl/core/program"
 import { Audit } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import * as OwnOptions from "./OwnOptions.ts"
 
 export const fields = {
@@ -51,6 +52,11 @@ export interface Settings extends NamedCredit.Given {
   readonly quarantine: boolean
   readonly maxTokens: number
 }
+
+const Decoded = Schema.Struct({ maxTokens: Schema.Finite, ...fields })
+
+/** The credit settings among a recipe's decoded settings, with the defaults of those that the recipe lacks. */
+export const decode = Schema.decodeUnknownOption(Decoded)
 
 const refuse = (field: string, found: unknown, expected: string) =>
   Effect.fail(new InvalidOption.InvalidOption({ field, found: String(found), expected }))

@@ -196,9 +196,29 @@ const ownIdentity = <S extends Setting.Struct>(settings: S, decoded: S["Type"]) 
   return own.length === 0 ? {} : { settings: Object.fromEntries(own) }
 }
 
+const creditNames = Struct.keys(CreditSettings.fields)
+
+/** Fails with the first given credit setting. */
+const refuseCredit = (given: unknown, credit: string) =>
+  OwnOptions.check(`the recipe's own credit ${credit}`, Predicate.isObject(given) ? given : {}, {
+    options: creditNames,
+    own: []
+  })
+
+/** Fails if a credit setting is given, but the task is trained with a credit that does not contain the credit of the settings. */
+const checkCredit = (given: unknown, decoded: unknown, { credit }: Pick<Task, "credit">) =>
+  Option.match(Option.all([CreditSettings.decode(decoded), Option.fromUndefinedOr(credit)]), {
+    onNone: () => Effect.void,
+    onSome: ([settings, used]) => {
+      const chosen = JSON.stringify(Credit.identityOf(CreditSettings.of(settings)))
+      return JSON.stringify(used).includes(chosen) ? Effect.void : refuseCredit(given, CreditText.name(used))
+    }
+  })
+
 /**
  * Makes a recipe from its settings and a function that builds its task. A run resumes only if all settings marked as `identity` have the
- * same values.
+ * same values. `configure` fails if one of the recipe's own settings has the name of a training setting, and the built task if a credit
+ * setting is given that its credit does not use.
  *
  * @example
  * export default Recipe.make({
@@ -227,20 +247,23 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
     readonly settings: S
     readonly build: (model: ChatModel.ChatModel, settings: S["Type"]) => Effect.Effect<Task<E, R>, BE, BR>
   }
-): Recipe<E | BE, R | BR> => ({
+): Recipe<E | BE | InvalidOption.InvalidOption, R | BR> => ({
   ...described,
   settings,
   configure: (given) =>
     Effect.map(
       Effect.tap(
-        Setting.decode(settings, AlgorithmSettings.applied(given, settings)),
+        Effect.andThen(
+          TrainingSettings.checkNames(settings),
+          Setting.decode(settings, AlgorithmSettings.applied(given, settings))
+        ),
         TrainingSettings.check
       ),
       (decoded) => ({
         model: decoded.model,
         seed: decoded.seed,
         build: (model) =>
-          Effect.map(build(model, decoded), (task) => ({
+          Effect.map(Effect.tap(build(model, decoded), (task) => checkCredit(given, decoded, task)), (task) => ({
             ...task,
             run: Stream.provideService(task.run, RunOptions.Identity, ownIdentity(settings, decoded))
           }))
@@ -256,15 +279,6 @@ const identityWith = (change: CreditChange, credit: Credit.Credit) => Credit.ide
 /** Whether the identity of the changed credit depends on the chosen credit. */
 const usesChosen = (change: CreditChange) =>
   JSON.stringify(identityWith(change, chosen)) !== JSON.stringify(identityWith(change, Credit.everyGroup))
-
-const creditNames = Struct.keys(CreditSettings.fields)
-
-/** Fails with the first given credit setting. */
-const refuseCredit = (given: unknown, credit: string) =>
-  OwnOptions.check(`the recipe's own credit ${credit}`, Predicate.isObject(given) ? given : {}, {
-    options: creditNames,
-    own: []
-  })
 
 /**
  * The recipe with its credit changed: `change` gets the credit that the settings chose and returns the credit to train with. If that

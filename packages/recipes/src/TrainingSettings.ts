@@ -1,5 +1,5 @@
 /** The settings that all reinforcement learning recipes share. Each recipe has its own defaults. */
-import { type ChatModel, type InvalidOption, LearningRate, Setting } from "@effect-rl/core"
+import { type ChatModel, InvalidOption, LearningRate, Setting } from "@effect-rl/core"
 import { BatchSettings, RlOptions, SamplingSettings } from "@effect-rl/core/program"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -72,6 +72,35 @@ export const names: ReadonlySet<string> = new Set(Object.keys(TrainingSettings.f
 export const identityNames: ReadonlySet<string> = new Set(
   Object.keys(Setting.identity(TrainingSettings, Setting.defaults(TrainingSettings)))
 )
+
+/** What a changed default or help text leaves as it is. */
+const meaningOf = ({ expected, kind, section, unit }: Setting.Setting) =>
+  JSON.stringify([expected, kind, section, unit])
+
+/** Whether a recipe's setting is another setting than the training setting of its name. */
+const isOther = (own: Setting.Setting | undefined, shared: Setting.Setting | undefined) =>
+  own !== undefined && shared !== undefined && own.help !== shared.help && meaningOf(own) !== meaningOf(shared)
+
+/**
+ * Fails with the first setting that replaces a training setting by another of the same name. Such a setting would have two meanings,
+ * because the run options that training settings determine read it too. Succeeds for recipes that lack some of the training settings.
+ */
+export const checkNames = ({ fields }: Setting.Struct): Effect.Effect<void, InvalidOption.InvalidOption> => {
+  const shared = Object.entries(TrainingSettings.fields).map(([name, field]) =>
+    [name, fields[name], Setting.of(field)] as const
+  )
+  if (shared.some(([, own]) => own === undefined)) return Effect.void
+  const taken = shared.find(([, own, setting]) => own !== undefined && isOther(Setting.of(own), setting))
+  if (taken === undefined) return Effect.void
+  const [field, , setting] = taken
+  return Effect.fail(
+    new InvalidOption.InvalidOption({
+      field,
+      found: "a setting of the recipe's own",
+      expected: `a setting with another name: every recipe with training settings has ${field} (${setting?.help})`
+    })
+  )
+}
 
 type Settings = Omit<TrainingSettings, "groupSize">
 

@@ -10,16 +10,29 @@ const signs = [
   ["gradient norm", "grad_norm", (value: number) => Quantity.fixed(value, 2)]
 ] as const
 
+/**
+ * The share of groups whose attempts earned different rewards and, if credit without such differences trained more groups, the share of
+ * groups that were trained on.
+ */
+export const groups = (metrics: Metrics): ReadonlyArray<string> => {
+  const share = (metric: string) => (metrics[metric] ?? NaN) / (metrics["groups/total"] ?? NaN)
+  const informative = share("groups/informative")
+  const trained = share("train/groups")
+  return [
+    ...(Number.isFinite(informative) ? [`informative ${Quantity.percent(informative, 0)}`] : []),
+    ...(trained > informative ? [`trained on ${Quantity.percent(trained, 0)}`] : [])
+  ]
+}
+
 /** The health metrics that are present, each with its label. */
 export const parts = (metrics: Metrics): ReadonlyArray<string> => {
-  const informative = (metrics["groups/informative"] ?? NaN) / (metrics["groups/total"] ?? NaN)
   const others = signs.flatMap(([name, metric, show]) => {
     const value = metrics[metric]
     return value === undefined || value === null ? [] : [`${name} ${show(value)}`]
   })
   const quarantined = metrics["audit/quarantined"] ?? 0
   return [
-    ...(Number.isFinite(informative) ? [`informative ${Quantity.percent(informative, 0)}`] : []),
+    ...groups(metrics),
     ...(quarantined > 0 ? [`quarantined ${quarantined}`] : []),
     ...others
   ]

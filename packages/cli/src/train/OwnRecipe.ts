@@ -62,8 +62,16 @@ const commonJs =
 const lineOf = (error: Error) =>
   error instanceof SyntaxError ? /^\S*?([^\\/\s]+:\d+)\n/.exec(error.stack ?? "")?.[1] : undefined
 
+/** The package that a module imports and Node does not find. */
+const missingPackage = (message: string) => /^Cannot find package '([^']+)' imported from/.exec(message)?.[1]
+
 const detailOf = (error: unknown) => {
   if (!Predicate.isError(error)) return String(error)
+  const missing = missingPackage(error.message)
+  if (missing !== undefined) {
+    return `it imports ${missing}, which is not installed in its folder or above: ` +
+      "move the file into a folder inside of your project or clone, or install the package beside the file"
+  }
   const line = lineOf(error)
   return line === undefined ? error.message : `${line}: ${error.message}`
 }

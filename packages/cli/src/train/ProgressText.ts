@@ -4,6 +4,7 @@ import { Statistics } from "@effect-rl/core/evaluation"
 import { Quantity } from "@effect-rl/core/records"
 import type { Style } from "../terminal/Style.ts"
 import * as Wrapped from "../terminal/Wrapped.ts"
+import * as HealthText from "./HealthText.ts"
 import * as Progress from "./Progress.ts"
 
 const barWidth = 24
@@ -71,11 +72,10 @@ export const iteration = (
 ): string => {
   const truncated = metrics["env/all/truncated"] ?? NaN
   const error = reward?.standardError === undefined ? "" : ` ± ${Quantity.fixed(reward.standardError, 3)}`
-  const informative = (metrics["groups/informative"] ?? NaN) / (metrics["groups/total"] ?? NaN)
   const parts = [
     ...(reward === undefined ? [] : [`reward ${style.bold(Quantity.fixed(reward.mean, 3))}${error}`]),
     ...numbers(metrics, updateNumbers, style),
-    ...(Number.isNaN(informative) ? [] : [`informative ${Quantity.percent(informative, 0)}`]),
+    ...HealthText.groups(metrics),
     ...(truncated > 0 ? [truncation(truncated, style)] : []),
     ...(now === undefined ? [] : speed(metrics)),
     ...(updates.length === 0 ? [style.warn("no signal, nothing trained")] : []),

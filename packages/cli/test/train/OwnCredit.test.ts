@@ -92,6 +92,15 @@ describe("a recipe with its own credit", () => {
       assert.match(JSON.stringify(last), /estimator .+ gave NaN/)
     }).pipe(Effect.provide(NodeServices.layer)))
 
+  it.effect("has the parameters that are settings of its recipe, which refuses the settings of other credits", () =>
+    Effect.gen(function*() {
+      const { folder } = yield* trainOwn("own-late", "--gamma", "0.5")
+      assert.include((yield* run("show", folder)).out, "credit      group_relative/late, gamma 0.5")
+      const { errors } = yield* trainOwn("own-late", "--length-penalty", "0.3")
+      const expected = "0.3, expected no value: the recipe's own credit group_relative/late does not have this option"
+      assert.include(errors.join("\n"), expected)
+    }))
+
   it.effect("is refused if the recipe has no rewards", () =>
     Effect.gen(function*() {
       const { errors } = yield* run("train", module("own-imitation"), "--backend", "mock", "--plan")

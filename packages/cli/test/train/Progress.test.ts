@@ -153,6 +153,12 @@ describe("an iteration's line", () => {
     )
   })
 
+  it("shows the share of groups that were trained on, if equal rewards did not keep groups from it", () => {
+    const perToken = updated(0, { "groups/informative": 0, "train/groups": 32 })
+    assert.include(line(perToken), "informative 0 %  trained on 100 %  2500")
+    assert.notInclude(line(updated(0, { "train/groups": 24 })), "trained on")
+  })
+
   it("shows the share of truncated responses, if there are any", () => {
     assert.include(line(updated(0, { "env/all/truncated": 0.25 })), "informative 75 %  truncated 25 %  2500")
   })

@@ -133,7 +133,8 @@ export const signs: ReadonlyArray<Sign> = [
   {
     metric: "env/all/by_group/frac_mixed",
     title: "informative groups",
-    meaning: "Share of the groups whose attempts earned different rewards; the others teach nothing",
+    meaning:
+      "Share of the groups whose attempts earned different rewards; the others teach nothing, unless the credit judges single tokens",
     healthy: { least: 0.1 },
     advice: "Choose easier or harder problems, larger groups, or dynamic sampling"
   },
