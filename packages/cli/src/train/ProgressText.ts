@@ -151,11 +151,12 @@ export const evaluated = (
   return measured.length === 0 ? [when] : Wrapped.lines(`${when}: `, "  ", measured)
 }
 
-/** The 95 % interval of a mean reward in brackets, if its standard error is known. */
-export const rewardInterval = ({ mean, standardError }: RunRecord.Reward): string => {
-  if (standardError === undefined) return ""
-  const { high, low } = Statistics.interval(mean, standardError)
-  return ` (${Quantity.fixed(low, 3)} to ${Quantity.fixed(high, 3)})`
+/** The 95 % interval of a mean reward in brackets, if it is known. */
+export const rewardInterval = (reward: RunRecord.Reward): string => {
+  const interval = Statistics.rewardInterval(reward)
+  return interval === undefined
+    ? ""
+    : ` (${Quantity.fixed(interval.low, 3)} to ${Quantity.fixed(interval.high, 3)})`
 }
 
 export const interval = (low: number, high: number): string =>

@@ -73,6 +73,12 @@ const correctOf = (group: GroupResult.Group) =>
 
 const share = (verdicts: ReadonlyArray<boolean>) => verdicts.filter(Boolean).length / verdicts.length
 
+/** The share of successes, for one attempt at each problem or for several. */
+const proportionOf = (verdictsG: ReadonlyArray<ReadonlyArray<boolean>>) =>
+  verdictsG.every(({ length }) => length === 1)
+    ? Proportion.wilson(verdictsG.flat().filter(Boolean).length, verdictsG.length)
+    : Proportion.clustered(verdictsG)
+
 /**
  * The share of correct episodes with its interval and, if a group has several episodes, the share of groups with at least one correct
  * episode; empty if no episode is graded as correct or incorrect. If any episode is graded as correct or incorrect, an
@@ -84,9 +90,7 @@ const correctNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   const correctG = reportedG.map((reports) => reports.map((correct) => correct === true))
   const attempts = Math.max(...correctG.map((verdicts) => verdicts.length))
   const passed = correctG.filter((verdicts) => verdicts.includes(true)).length
-  const { high, low, value } = attempts === 1
-    ? Proportion.wilson(passed, correctG.length)
-    : Proportion.clustered(correctG)
+  const { high, low, value } = proportionOf(correctG)
   return {
     correct: value,
     correct_low: low,
@@ -95,14 +99,26 @@ const correctNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   }
 }
 
+/** The interval of a mean of rewards that are all 0 or 1; undefined for other rewards. */
+const shareInterval = (rewardsG: ReadonlyArray<ReadonlyArray<number>>) => {
+  if (!rewardsG.flat().every((reward) => reward === 0 || reward === 1)) return undefined
+  const { high, low } = proportionOf(rewardsG.map((rewards) => rewards.map((reward) => reward === 1)))
+  return { low, high }
+}
+
 /** The mean reward with its standard error over problems; undefined if no episode has a reward. */
-const rewardOf = (groups: ReadonlyArray<GroupResult.Group>): RunRecord.Reward | undefined => {
+const rewardOf = (groups: ReadonlyArray<GroupResult.Group>, isGraded: boolean): RunRecord.Reward | undefined => {
   const rewardsG = groups.map((group) => Array.from(group.rewardsG).filter(Number.isFinite)).filter(({ length }) =>
     length > 0
   )
   if (rewardsG.length === 0) return undefined
   const standardError = Statistics.clusteredStandardError(rewardsG)
-  return { mean: Statistics.mean(rewardsG.flat()), ...(standardError === undefined ? {} : { standardError }) }
+  return {
+    mean: Statistics.mean(rewardsG.flat()),
+    ...(standardError === undefined ? {} : { standardError }),
+    // Graded episodes have the interval of their score.
+    ...(isGraded ? {} : shareInterval(rewardsG))
+  }
 }
 
 /** The share of correct episodes with its interval, as `score`; absent if no episode is graded as correct or incorrect. */
@@ -121,7 +137,7 @@ const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>
   const groups = results.filter((result) => !GroupResult.isSkipped(result))
   const episodes = groups.flatMap(GroupResult.survivors).map(([, trajectory]) => trajectory)
   const correct = correctNumbers(groups)
-  const reward = rewardOf(groups)
+  const reward = rewardOf(groups, "correct" in correct)
   const numbers = {
     ...correct,
     ...(reward === undefined ? {} : { reward: reward.mean }),

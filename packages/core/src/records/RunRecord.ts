@@ -35,8 +35,16 @@ const stamp = {
 
 const Numbers = Schema.Record(Schema.String, Schema.Number)
 
-/** The mean reward of all sampled members, and its standard error over groups. */
-export const Reward = Schema.Struct({ mean: Schema.Number, standardError: Schema.optionalKey(Schema.Number) })
+/**
+ * The mean reward of all sampled members, and its standard error over groups. `low` and `high` bound its 95 % interval if the normal
+ * approximation does not hold, as for rewards that are all 0 or 1.
+ */
+export const Reward = Schema.Struct({
+  mean: Schema.Number,
+  standardError: Schema.optionalKey(Schema.Number),
+  low: Schema.optionalKey(Schema.Number),
+  high: Schema.optionalKey(Schema.Number)
+})
 export interface Reward extends Schema.Schema.Type<typeof Reward> {}
 
 /**

@@ -63,3 +63,19 @@ export const interval = (mean: number, standardError: number): { readonly low: n
   const half = 1.959963984540054 * standardError
   return { low: mean - half, high: mean + half }
 }
+
+/** A mean reward as records have it: the standard error, and the bounds of an interval that is known to be another one. */
+interface MeanReward {
+  readonly mean: number | null
+  readonly standardError?: number | null
+  readonly low?: number | null
+  readonly high?: number | null
+}
+
+/** The 95 % interval of a mean reward: the recorded one, or else that of its standard error. Undefined if neither is known. */
+export const rewardInterval = (
+  { high, low, mean, standardError }: MeanReward
+): { readonly low: number; readonly high: number } | undefined => {
+  if (typeof low === "number" && typeof high === "number") return { low, high }
+  return typeof mean === "number" && typeof standardError === "number" ? interval(mean, standardError) : undefined
+}

@@ -169,6 +169,22 @@ describe("Evaluator.testSet", () => {
         assert.strictEqual(metrics["test/reward_standard_error"], reward?.standardError)
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
+    it.effect("0 or 1 without a score, reports Wilson's interval of the mean, which stays inside [0, 1]", () =>
+      Effect.gen(function*() {
+        const unscored = (reward: number, index: number) =>
+          broken(
+            `group ${index}`,
+            Effect.succeed({
+              initialObservation: Effect.succeed(Env.prompt(ModelInput.fromTokens([40]), [])),
+              step: () => Effect.succeed({ _tag: "Done", reward })
+            })
+          )
+        const { reward, score } = yield* evaluate([1, 1, 1, 1, 1, 1, 1, 1, 1, 0].map(unscored))
+        const { high, low } = Proportion.wilson(9, 10)
+        assert.deepInclude(reward, { mean: 0.9, low, high })
+        assert.isUndefined(score)
+      }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
     it.effect("[0.25, 0.75] of a single group, reports no standard error", () =>
       Effect.gen(function*() {
         const { metrics, reward } = yield* evaluate([rewarded("a", 0.25, 0.75)])

@@ -40,8 +40,8 @@ export const scoreOf = ({ evaluated, iteration }: Evaluation<null>): ReadonlyArr
   ) {
     return [{ iteration, value: score.value, low: score.low ?? score.value, high: score.high ?? score.value }]
   }
-  if (mean === undefined) return []
-  return [{ iteration, value: mean, ...Statistics.interval(mean, reward?.standardError ?? 0) }]
+  if (reward === undefined || mean === undefined) return []
+  return [{ iteration, value: mean, ...(Statistics.rewardInterval(reward) ?? { low: mean, high: mean }) }]
 }
 
 const rewardDot = ({ iteration, value }: Series.Point, { x, y }: Series.Scales, route: Route.Route) => {

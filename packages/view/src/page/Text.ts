@@ -10,13 +10,10 @@ export const short = (value: number | null | undefined): string => {
   return size > 0 && size < 1e-4 ? rounded.toExponential() : String(rounded)
 }
 
-/** The 95 % interval of a mean reward; empty if its standard error is unknown. */
-export const rewardInterval = (
-  reward: { readonly mean: number | null; readonly standardError?: number | null } | undefined
-): string => {
-  if (typeof reward?.mean !== "number" || typeof reward.standardError !== "number") return ""
-  const { high, low } = Statistics.interval(reward.mean, reward.standardError)
-  return `${Quantity.fixed(low)} to ${Quantity.fixed(high)}`
+/** The 95 % interval of a mean reward; empty if it is unknown. */
+export const rewardInterval = (reward: Parameters<typeof Statistics.rewardInterval>[0] | undefined): string => {
+  const interval = reward && Statistics.rewardInterval(reward)
+  return interval === undefined ? "" : `${Quantity.fixed(interval.low)} to ${Quantity.fixed(interval.high)}`
 }
 
 export const time = (at: number): string => new Date(at).toLocaleTimeString()
