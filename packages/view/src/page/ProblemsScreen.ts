@@ -1,5 +1,6 @@
 /** The run's problems over iterations and evaluations, such as unsolved, regressed and flaky problems. */
 import * as Story from "@effect-rl/core/story/Story"
+import * as Sorted from "../story/Sorted.ts"
 import { cell, type Child, empty, h, numberCell, panel, sortableTable } from "./Dom.ts"
 import * as FilterFields from "./FilterFields.ts"
 import * as ProblemRows from "./ProblemRows.ts"
@@ -32,7 +33,7 @@ const choiceOf = (route: Route, row: Row): Choice => {
 const meanOf = (attempts: ReadonlyArray<ProblemRows.Attempted>) =>
   attempts.length === 0 ? null : attempts.reduce((sum, { mean }) => sum + mean, 0) / attempts.length
 
-const columns: ReadonlyArray<Sorting.Column<Row>> = [
+const columns: ReadonlyArray<Sorted.Column<Row>> = [
   { key: "problem", title: "problem", value: ({ problem }) => problem.question },
   { key: "kind", title: "what became of it", value: ({ kind }) => String(ProblemRows.kinds.indexOf(kind)) },
   { key: "first", title: "first", value: ({ measured }) => measured[0]?.mean ?? null, isNumber: true },
@@ -92,7 +93,7 @@ export const render = ({ measures, route, story }: Data): Screen => {
   if (story === undefined || measures === undefined) return waiting("Problems", "Reading the transcripts …")
   const evaluator = ProblemRows.evaluatorOf(story, route.source)
   const rows = ProblemRows.of(story, measures, evaluator)
-  const passing = Sorting.sorted(
+  const passing = Sorted.all(
     rows.filter(({ kind }) => route.show === undefined || kind === route.show),
     columns,
     route.sort ?? "kind"

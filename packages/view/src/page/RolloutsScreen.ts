@@ -1,5 +1,6 @@
 /** All rollouts of the run in one table with sorting and filters. */
 import * as Quantity from "@effect-rl/core/report/Quantity"
+import * as Sorted from "../story/Sorted.ts"
 import { cell, type Child, dotted, empty, h, numberCell, panel, sortableTable } from "./Dom.ts"
 import * as FilterFields from "./FilterFields.ts"
 import * as RolloutRows from "./RolloutRows.ts"
@@ -21,7 +22,7 @@ const choiceOf = (route: Route.Route, { group: { evaluator, iteration, sequence 
 const placeOf = ({ group: { evaluator, iteration } }: Row) =>
   evaluator === undefined ? Text.iteration(iteration) : Text.measured(evaluator, iteration)
 
-const columnsOf = (metric: string | undefined): ReadonlyArray<Sorting.Column<Row>> => [
+const columnsOf = (metric: string | undefined): ReadonlyArray<Sorted.Column<Row>> => [
   { key: "rollout", title: "rollout", value: ({ group: { key }, member }) => `${key} ${member}` },
   { key: "at", title: "of", value: ({ group: { sequence } }) => sequence },
   { key: "reward", title: "reward", value: ({ reward }) => reward, isNumber: true },
@@ -76,37 +77,56 @@ const measureField = ({ measures, route }: Data): Child => {
   }))
 }
 
+const distinct = (values: Iterable<string | null>) => [...new Set(values)].filter((value) => value !== null)
+
+const valuesIn = (rows: ReadonlyArray<Row>) => ({
+  evaluators: distinct(rows.map(({ group: { evaluator = null } }) => evaluator)),
+  stops: distinct(rows.map(({ stop }) => stop)),
+  tags: distinct(rows.flatMap(({ group: { tags } }) => tags)),
+  trainings: distinct(rows.map(({ training }) => training)),
+  hasStaleness: rows.some(({ staleness }) => staleness !== null)
+})
+
+/** The values of a run's rows, among which filters choose. They are found once, because drawing is far more frequent than changes. */
+const known = new WeakMap<ReadonlyArray<Row>, ReturnType<typeof valuesIn>>()
+
+const valuesOf = (rows: ReadonlyArray<Row>) => {
+  const values = known.get(rows) ?? valuesIn(rows)
+  known.set(rows, values)
+  return values
+}
+
 const filters = (data: Data, rows: ReadonlyArray<Row>): Child => {
   const { route } = data
   const { above, high, least, low, most, source, stale, stop, tag, training } = route
-  const distinct = (values: Iterable<string | null>) => [...new Set(values)].filter((value) => value !== null)
+  const { evaluators, hasStaleness, stops, tags, trainings } = valuesOf(rows)
   return h(
     "nav",
     { class: "filters", "aria-label": "filter" },
     FilterFields.select(
       "rollouts of",
       source,
-      [RolloutRows.trainingOnly, ...rows.flatMap(({ group: { evaluator } }) => evaluator ?? [])],
+      [RolloutRows.trainingOnly, ...evaluators],
       (source) => ({ ...route, source })
     ),
-    FilterFields.select("ended by", stop, distinct(rows.map(({ stop }) => stop)), (stop) => ({ ...route, stop })),
+    FilterFields.select("ended by", stop, stops, (stop) => ({ ...route, stop })),
     FilterFields.select(
       "tag",
       tag,
-      distinct(rows.flatMap(({ group: { tags } }) => tags)),
+      tags,
       (tag) => ({ ...route, tag })
     ),
     FilterFields.select(
       "training",
       training,
-      distinct(rows.map(({ training }) => training)),
+      trainings,
       (training) => ({ ...route, training })
     ),
     FilterFields.limit("reward from", low, (low) => ({ ...route, low })),
     FilterFields.limit("to", high, (high) => ({ ...route, high })),
     FilterFields.limit("tokens from", least, (least) => ({ ...route, least })),
     FilterFields.limit("to", most, (most) => ({ ...route, most })),
-    rows.some(({ staleness }) => staleness !== null)
+    hasStaleness
       ? FilterFields.limit("staleness from", stale, (stale) => ({ ...route, stale }))
       : undefined,
     measureField(data),
@@ -155,18 +175,25 @@ const tagLine = (means: ReadonlyArray<TagMean>): Child =>
   )
 
 interface Passing {
-  readonly rows: ReadonlyArray<Row>
+  /** The number of rows that match. */
+  readonly count: number
+  /** The first of them, as many as the address requests. */
+  readonly shown: ReadonlyArray<Row>
   readonly means: ReadonlyArray<TagMean>
 }
 
-/** The rows that match, sorted. They are cached, so a hundred thousand rows are not sorted again for every key press. */
+/** The rows that match. They are cached, so a hundred thousand rows are not searched again for every key press. */
 let last: { readonly rows: ReadonlyArray<Row>; readonly key: string; readonly passing: Passing } | undefined
 
 const passingOf = (rows: ReadonlyArray<Row>, route: Route.Route): Passing => {
-  const key = Route.format({ ...route, group: undefined, member: undefined, count: undefined })
+  const key = Route.format({ ...route, group: undefined, member: undefined })
   if (last?.rows === rows && last.key === key) return last.passing
   const matching = rows.filter((row) => RolloutRows.isShown(row, route))
-  const passing = { rows: Sorting.sorted(matching, columnsOf(route.metric), route.sort), means: tagMeans(matching) }
+  const passing = {
+    count: matching.length,
+    shown: Sorted.first(matching, columnsOf(route.metric), route.sort, route.count ?? step),
+    means: tagMeans(matching)
+  }
   last = { rows, key, passing }
   return passing
 }
@@ -190,23 +217,22 @@ export const render = (data: Data): Screen => {
   const { measures, route, story } = data
   if (story === undefined) return waiting("Rollouts", "Reading the records …")
   const rows = RolloutRows.of(story, measures, route.metric)
-  const { means, rows: passing } = passingOf(rows, route)
-  const shown = passing.slice(0, route.count ?? step)
+  const { count, means, shown } = passingOf(rows, route)
   const columns = columnsOf(route.metric)
   return {
     title: "Rollouts",
     body: [
       panel(
-        passing.length === rows.length
+        count === rows.length
           ? Quantity.plural(rows.length, "rollout")
-          : `${passing.length} of ${rows.length} rollouts`,
+          : `${count} of ${rows.length} rollouts`,
         filters(data, rows),
         note(data),
         tagLine(means),
         shown.length === 0
           ? empty(rows.length === 0 ? "No group is rolled out yet." : "No rollout passes the filter.")
           : sortableTable(Sorting.heads(columns, route), shown.map((one) => row(one, route)), "rollouts"),
-        shown.length < passing.length
+        shown.length < count
           ? h("p", {}, link({ ...route, count: shown.length + step }, `${step} more`))
           : undefined
       )

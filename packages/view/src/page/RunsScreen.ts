@@ -1,6 +1,7 @@
 /** The list of runs: one line per run, newest first unless the address requests another order. */
 import * as Quantity from "@effect-rl/core/report/Quantity"
 import type { BrokenRun, RunLine } from "../story/Entry.ts"
+import * as Sorted from "../story/Sorted.ts"
 import { cell, type Child, empty, h, numberCell, sortableTable } from "./Dom.ts"
 import * as FilterFields from "./FilterFields.ts"
 import type * as Route from "./Route.ts"
@@ -43,7 +44,7 @@ const sharedPath = (runs: ReadonlyArray<string>): string => {
 
 const progress = ({ done, iterations }: RunLine) => iterations === null ? `${done}` : `${done} / ${iterations}`
 
-const columns: ReadonlyArray<Sorting.Column<RunLine>> = [
+const columns: ReadonlyArray<Sorted.Column<RunLine>> = [
   { key: "compare", title: "compare" },
   { key: "run", title: "run", value: ({ run }) => run },
   { key: "verdict", title: "verdict", value: ({ verdict }) => verdict.kind },
@@ -175,7 +176,7 @@ export const render = (data: Data): Screen => {
   if (runs === undefined) return waiting("Runs", "Looking for runs …")
   const shown = runs.filter((line) => isShown(line, route.filter ?? ""))
   const shared = sharedPath(runs.map(({ run }) => run))
-  const lines = Sorting.sorted(shown.filter((line): line is RunLine => !("error" in line)), columns, route.sort)
+  const lines = Sorted.all(shown.filter((line): line is RunLine => !("error" in line)), columns, route.sort)
   const groups = route.seeds === true ? bySeeds(lines) : [{ method: "", lines }]
   const ordered = groups.flatMap(({ lines }) => lines)
   const body = runs.length === 0
