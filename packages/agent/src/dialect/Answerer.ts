@@ -102,6 +102,8 @@ export interface Answerer {
    * constrained.
    */
   readonly checksStrict?: (model: string) => boolean
+  /** Whether replies of these weights show only the sampled tokens, without likely alternatives. Default: they can show both. */
+  readonly showsSampledOnly?: (model: string) => boolean
   /** Finds the weights, renders the conversation and reserves capacity for the reply until the scope closes. */
   readonly prompted: (
     model: string,

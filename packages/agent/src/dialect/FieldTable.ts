@@ -99,7 +99,13 @@ export const rows: ReadonlyArray<Row> = [
   ...noEffect(responses, "no chunk is padded", { stream_options: [] }),
 
   ...given(["chat completions", "completions"], "so many replies", { n: [] }),
-  ...given(["chat completions", "completions"], "makes the answer repeatable", { seed: [] }),
+  ...given(
+    ["chat completions", "completions"],
+    "makes the answer repeatable; in an agent's session the run chooses it, which the record says",
+    {
+      seed: []
+    }
+  ),
   ...given(
     ["chat completions", "completions"],
     "ids of the prompt (`prompt_token_ids`) and of each reply (`token_ids`)",
@@ -117,7 +123,9 @@ export const rows: ReadonlyArray<Row> = [
     echo: []
   }),
   ...given(completions, "0 with `echo` scores only the prompt", { max_tokens: [] }),
-  ...given(chat, "for the sampled tokens, with `top_logprobs` beside them", { logprobs: [] }),
+  ...given(chat, "for the sampled tokens, with `top_logprobs` beside them; an agent's session has none beside them", {
+    logprobs: []
+  }),
   ...given(
     responses,
     "functions, custom tools, which take a text, and namespaces of both; a grammar is shown to the model but not enforced",

@@ -255,7 +255,7 @@ const reportOf = <E, R>(
     toolCalls,
     ...(toolCalls > 0 && { said: parsed.message }),
     logs: {
-      ...logsOf(CapturedAnswers.biased(settings), notes.splice(0), seen),
+      ...logsOf(CapturedAnswers.leftToTheRun(settings), notes.splice(0), seen),
       ...(failure !== undefined && { parse_error: failure.detail })
     },
     metrics: {

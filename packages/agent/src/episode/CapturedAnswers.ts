@@ -80,6 +80,12 @@ export const biased = ({ temperature, topK, topP }: Settings): ReadonlyArray<str
   ...(typeof topK === "number" && topK > 0 ? [`top_k ${topK}`] : [])
 ]
 
+/** The requested sampling options that the run decides instead. */
+export const leftToTheRun = (settings: Settings): ReadonlyArray<string> => [
+  ...biased(settings),
+  ...(typeof settings.seed === "number" ? [`seed ${settings.seed}`] : [])
+]
+
 const refuseBiased = ({ sampling }: Options, settings: Settings) => {
   const found = biased(settings)
   return sampling === "refuse" && found.length > 0
@@ -207,6 +213,7 @@ const answererOf = (episode: Episode, sent: Sent): Answerer => {
       ...Object.entries(frozen).map(([name, { model }]) => infoOf(name, model))
     ]),
     chatModel,
+    showsSampledOnly: (name) => own.includes(name),
     checksStrict: (name) => own.includes(name) && (episode.options.strict ?? "check") === "check",
     prompted: (name, asked, settings) => {
       if (own.includes(name)) return captured(episode, sent, name, { asked, settings })

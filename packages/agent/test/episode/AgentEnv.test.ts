@@ -192,12 +192,24 @@ describe("an agent's episode", () => {
   it.live("caps a turn at the client's own limit, and leaves the sampling options to the run", () =>
     Effect.gen(function*() {
       const { log, turns } = yield* played(async (session) => {
-        const { finish } = await Talk.ask(session, [Talk.user("one")], { max_tokens: 2, temperature: 0.1, top_p: 0.5 })
+        const options = { max_tokens: 2, temperature: 0.1, top_p: 0.5, seed: 7 }
+        const { finish } = await Talk.ask(session, [Talk.user("one")], options)
         return finish === "length" ? 1 : 0
       }, ["a long answer"])
       assert.strictEqual(log[0]?.sampled.tokens.length, 2)
-      assert.deepStrictEqual(turns.map(({ logs }) => logs["left_to_the_run"]), ["temperature 0.1, top_p 0.5"])
+      assert.deepStrictEqual(turns.map(({ logs }) => logs["left_to_the_run"]), ["temperature 0.1, top_p 0.5, seed 7"])
       assert.strictEqual(turns[0]?.reward, 1)
+    }))
+
+  it.live("shows no likely alternatives of the sampled tokens, and says so in the turn's logs", () =>
+    Effect.gen(function*() {
+      const { turns } = yield* played(async (session) => {
+        await Talk.ask(session, [Talk.user("one")], { logprobs: true, top_logprobs: 3 })
+        return 1
+      }, ["an answer"])
+      assert.deepStrictEqual(turns.map(({ logs }) => logs["not given: top_logprobs"]), [
+        "top_logprobs is 3, expected 0: an agent's session shows only the sampled tokens"
+      ])
     }))
 
   it.live("refuses sampling options if the run requires it, and unknown model names", () =>

@@ -4,7 +4,8 @@ import type { Tokenizer } from "@effect-rl/core/renderers"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import type { Prompted } from "../Answerer.ts"
+import type { Answerer, Prompted } from "../Answerer.ts"
+import type * as Notes from "../Notes.ts"
 import { invalid, type Refusal } from "../Refusal.ts"
 import type * as Reply from "../Reply.ts"
 
@@ -52,6 +53,20 @@ export const logprobs = (
       top_logprobs: (topkLogprobs[index] ?? []).map(({ logprob, token }) => tokenOf(tokenizer, token, logprob))
     }))
   )
+
+/** How many of the most likely tokens to show at each position: none, with a warning, where replies show only the sampled tokens. */
+export const alternatives = (
+  { answerer, notes }: { readonly answerer: Answerer; readonly notes: Notes.Notes },
+  model: string,
+  field: string,
+  asked: number | null | undefined
+): Effect.Effect<number, Refusal> =>
+  typeof asked === "number" && asked > 0 && answerer.showsSampledOnly?.(model) === true
+    ? Effect.as(
+      notes.notGiven(field, `${field} is ${asked}, expected 0: an agent's session shows only the sampled tokens`),
+      0
+    )
+    : Effect.succeed(asked ?? 0)
 
 /** How many of the most likely tokens to show at each position. Fails for more than 0 if log-probabilities are not requested as well. */
 export const topLogprobs = (asked: number | null | undefined, hasLogprobs: boolean, switchedOn: string) =>

@@ -141,7 +141,7 @@ export const handler = (incoming: Incoming) =>
       ...settingsOf({ ...value, max_tokens: value.max_completion_tokens ?? value.max_tokens ?? null }),
       isOneCall: value.parallel_tool_calls === false,
       topLogprobs: yield* OpenAiAnswer.topLogprobs(
-        value.top_logprobs,
+        yield* OpenAiAnswer.alternatives({ answerer, notes }, value.model, "top_logprobs", value.top_logprobs),
         value.logprobs === true,
         "logprobs is not true"
       )

@@ -226,10 +226,12 @@ export const handler = (incoming: Incoming) =>
     if (max_tokens === 0 && echo !== true) {
       return yield* invalid("max_tokens is 0, expected at least 1 without echo", "max_tokens")
     }
-    const settings = { ...settingsOf(value), maxTokens: max_tokens, topLogprobs: value.logprobs }
+    const { answerer } = incoming
+    const topLogprobs = yield* OpenAiAnswer.alternatives({ answerer, notes }, value.model, "logprobs", value.logprobs)
+    const settings = { ...settingsOf(value), maxTokens: max_tokens, topLogprobs }
     const prompts = yield* Effect.forEach(
       promptsOf(value.prompt),
-      (prompt) => incoming.answerer.continued(value.model, prompt, settings)
+      (prompt) => answerer.continued(value.model, prompt, settings)
     )
     if (stream === true) return yield* echo === true ? echoed(prompts, notes, value) : streamed(prompts, notes, value)
     return HttpServerResponse.jsonUnsafe(yield* whole(prompts, notes, value))

@@ -197,7 +197,7 @@ export const handler = (incoming: Incoming) =>
       topP: value.top_p,
       isOneCall: value.parallel_tool_calls === false,
       topLogprobs: yield* OpenAiAnswer.topLogprobs(
-        value.top_logprobs,
+        yield* OpenAiAnswer.alternatives({ answerer, notes }, value.model, "top_logprobs", value.top_logprobs),
         hasLogprobs,
         `include does not have "${logprobs}"`
       ),
