@@ -163,8 +163,8 @@ const distillPrompt = {
   }
 }
 
-/** The pipelines whose last stage learns from models of earlier stages. */
-export const distilling = [distill, distillMulti, distillPrompt]
+/** The pipelines in whose last stage a model of an earlier stage scores the student's answers. */
+export const distilling = [distill, distillMulti]
 
-/** The recipes that train on examples. */
-export const onExamples = [supervised, dpo, preferenceModel]
+/** The recipes that train on examples, and the pipeline whose last stage trains on a teacher's answers. */
+export const onExamples = [supervised, dpo, preferenceModel, distillPrompt]

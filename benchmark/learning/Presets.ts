@@ -159,7 +159,7 @@ const drawings: ReadonlyArray<Drawing> = [{
   name: `${name}-examples`,
   title: "What the preset tiny-tasks learns from examples",
   value: "held-out share that is right, by evaluation",
-  control: "answers of other questions, preferences and verdicts by chance",
+  control: "answers of other questions, preferences and verdicts by chance, a teacher that has not learned",
   subjects: PresetExamples.onExamples
 }]
 
@@ -184,13 +184,14 @@ numbers are shares of correct answers to held-out problems, sampled at temperatu
 rewards against a random opponent, from −2 for an illegal move to 1; its curves are of self-play, in which one side's win is the other's
 loss. For preference-model they are shares of correct verdicts on held-out comparisons: the untrained model gives no verdict, and chance is
 one half. For rubric they are mean scores from the judge. The intervals of guess-number and twenty_questions are wide because only
-four numbers and five things are held out, each played 64 and 48 times. search_tool is asked 16 times about each of 15 held-out places.
-Seconds are those of training; for distill and distill-multi, of teachers and student. If the load is above 3 or missing, other programs shared the two processors.`,
+four numbers and five things are held out, each played 64 and 48 times. search_tool is asked 16 times about each of 15 held-out places. For
+distill-prompt they are shares of 100 held-out lists that the student writes in the teacher's format, which its question does not ask for.
+Seconds are those of training; for distill, distill-multi and distill-prompt, of teachers and student. If the load is above 3 or missing, other programs shared the two processors.`,
     ...drawings.map(({ name, title }) =>
       `![${title}: every curve rises above its control](../../docs/images/curves/${name}.svg)`
     ),
     Report.table(["", "before [95 %]", "after [95 %]", "iterations", "s", "load"], cells(outcomes)),
-    "The curves are mean rewards of iterations, or, for supervised, dpo and preference-model, the share of correct answers at five evaluations.",
+    "The curves are mean rewards of iterations, or, for supervised, dpo, preference-model and distill-prompt, the share of correct answers at five evaluations.",
     Report.table(["", "first", "at 1/4", "at 1/2", "at 3/4", "last"], curves(outcomes))
   ])
   yield* Effect.forEach(drawings, (drawing) => draw(drawing, kept), { discard: true })
