@@ -115,7 +115,7 @@ export const rows: ReadonlyArray<Row> = [
   ),
   ...given(
     ["responses", "messages"],
-    "ids of the prompt (`prompt_token_ids`) and of the reply (`token_ids`), in whole answers only",
+    "ids of the prompt (`prompt_token_ids`) and of the reply (`token_ids`); in a stream in its last event with content",
     { return_token_ids: [] }
   ),
   ...given(completions, "one text, a list of texts, ids, or a list of lists of ids", { prompt: [] }),

@@ -175,7 +175,7 @@ export const promptIds = ({ chunks }: ModelInput.ModelInput) =>
 export const tokenIds = (sequences: Whole["sequences"]) => sequences.flatMap(({ tokens }) => [...tokens])
 
 /** The token ids of the prompt and of a reply. */
-export const allIds = ({ request: { prompt } }: Prompted, reply: Whole) => ({
+export const allIds = ({ request: { prompt } }: Prompted, { sequences }: Pick<Whole, "sequences">) => ({
   prompt_token_ids: promptIds(prompt),
-  token_ids: tokenIds(reply.sequences)
+  token_ids: tokenIds(sequences)
 })

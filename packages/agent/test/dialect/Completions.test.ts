@@ -125,7 +125,7 @@ describe("token ids", () => {
       assert.notProperty((yield* post(path, { prompt: "abc" })).body["choices"][0], "token_ids")
     }))
 
-  it.effect("are included in stream chunks, the prompt's ids first", () =>
+  it.effect("are included in streams of every endpoint on request", () =>
     Effect.gen(function*() {
       const { post } = yield* Service.make({ sample: Service.saying("Hello<|im_end|>") })
       const asked = { return_token_ids: true, stream: true }
@@ -140,6 +140,18 @@ describe("token ids", () => {
       for (const [index, prompt] of ["ab", "c"].entries()) {
         assert.deepStrictEqual(ofChoice(index, "prompt_token_ids"), [...characters.encode(prompt)])
         assert.deepStrictEqual(ofChoice(index, "token_ids"), ids)
+      }
+      for (
+        const [dialect, last] of [[Service.responses, "response.completed"], [
+          Service.messages,
+          "message_delta"
+        ]] as const
+      ) {
+        const events = Service.events(yield* post(dialect.path, { ...dialect.conversation, ...asked }))
+        const event = events.find(({ type }) => type === last)
+        const found = event?.["response"] ?? event
+        assert.deepStrictEqual(found?.["token_ids"], ids)
+        assert.deepStrictEqual(found?.["prompt_token_ids"], whole["prompt_token_ids"])
       }
       const without = (yield* post(path, { prompt: "ab", stream: true })).text
       assert.notInclude(without, "token_ids")

@@ -1,4 +1,5 @@
 /** The messages endpoints for Anthropic clients, for base models and checkpoints. */
+import type { Sampling } from "@effect-rl/core/backend"
 import type { ResponseStream } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -88,18 +89,31 @@ const deltaEvents = (open: Open, delta: ResponseStream.Delta): readonly [Open, R
   return [{ key: next.key, index, calls }, [...begun, ofType("content_block_delta", { index, delta: next.delta })]]
 }
 
-const eventsOf = (open: Open, event: Reply.Event): readonly [Open, ReadonlyArray<EventStream.Event>] => {
-  if (event._tag === "Sampled") return [open, []]
-  if (event._tag !== "Ended") return deltaEvents(open, event)
-  const usage = { output_tokens: event.sampled }
-  const delta = AnthropicMessages.stop(event)
-  const last = [ofType("message_delta", { delta, usage, ...Reply.warned(event) }), ofType("message_stop", {})]
-  return [first, [...closed(open), ...last]]
+const eventsOf = (prompted: Prompted, isWithIds: boolean) => {
+  const sequences: Array<Sampling.SampledTokens> = []
+  return (open: Open, event: Reply.Event): readonly [Open, ReadonlyArray<EventStream.Event>] => {
+    if (event._tag === "Sampled") {
+      sequences.push(event.sequence)
+      return [open, []]
+    }
+    if (event._tag !== "Ended") return deltaEvents(open, event)
+    const last = {
+      delta: AnthropicMessages.stop(event),
+      usage: { output_tokens: event.sampled },
+      ...(isWithIds && Reply.allIds(prompted, { sequences })),
+      ...Reply.warned(event)
+    }
+    return [first, [...closed(open), ofType("message_delta", last), ofType("message_stop", {})]]
+  }
 }
 
-const streamed = (prompted: Prompted, notes: Notes, model: string) => {
+const streamed = (prompted: Prompted, notes: Notes, { model, return_token_ids }: Wire.Messages) => {
   const message = { ...headOf(model, prompted, 0), content: [], stop_reason: null, stop_sequence: null }
-  const body = Stream.mapAccum(Reply.stream(prompted, notes), () => first, eventsOf)
+  const body = Stream.mapAccum(
+    Reply.stream(prompted, notes),
+    () => first,
+    eventsOf(prompted, return_token_ids === true)
+  )
   const events = Stream.concat(Stream.succeed(ofType("message_start", { message })), body)
   return EventStream.respond(events, failed)
 }
@@ -214,7 +228,7 @@ const answered = (incoming: Incoming) =>
       stops: stop_sequences ?? []
     })
     const prompted = threaded(incoming, found, sent.messages, value)
-    return stream === true ? streamed(prompted, notes, model) : yield* whole(prompted, notes, value)
+    return stream === true ? streamed(prompted, notes, value) : yield* whole(prompted, notes, value)
   })
 
 const readCount = ClientBody.reading({ ...form, schema: Wire.CountTokens })

@@ -88,12 +88,11 @@ interface Begun {
   readonly keep: (items: ReadonlyArray<ResponseItems.Item>) => Effect.Effect<void>
   /** Converts a call of the client's tools to an item. */
   readonly called: (call: Message.ToolCall) => ResponseItems.Item
+  /** Whether the finished response has the ids of all tokens. */
+  readonly isWithIds: boolean
 }
 
-const whole = Effect.fnUntraced(function*(
-  { called, keep, notes, prompted, response, shown }: Begun,
-  isWithIds: boolean
-) {
+const whole = Effect.fnUntraced(function*({ called, isWithIds, keep, notes, prompted, response, shown }: Begun) {
   const [reply] = yield* Reply.whole(prompted, notes)
   if (reply === undefined) return yield* new Refusal({ status: 500, detail: "the backend sampled nothing" })
   const { ended, sequences } = reply
@@ -108,18 +107,23 @@ const whole = Effect.fnUntraced(function*(
 /** The output so far, and the events for what is new in it. */
 type Told = readonly [ResponseEvents.Output, ReadonlyArray<ResponseEvents.Event>]
 
-const eventsOf =
-  ({ called, keep, prompted, response, shown }: Begun) =>
-  (output: ResponseEvents.Output, event: Reply.Event): Effect.Effect<Told> => {
+const eventsOf = ({ called, isWithIds, keep, prompted, response, shown }: Begun) => {
+  const sequences: Array<Sampling.SampledTokens> = []
+  return (output: ResponseEvents.Output, event: Reply.Event): Effect.Effect<Told> => {
     if (event._tag === "Sampled") {
+      sequences.push(event.sequence)
       return Effect.succeed([ResponseEvents.sampled(output, shown([event.sequence])), []])
     }
     if (event._tag !== "Ended") return Effect.succeed(ResponseEvents.added(response.id, output, event, called))
     const items = ResponseEvents.all(output)
-    const last = finished(response, prompted, event, items)
+    const last = {
+      ...finished(response, prompted, event, items),
+      ...(isWithIds && Reply.allIds(prompted, { sequences }))
+    }
     const ending = { type: `response.${last.status}`, response: last }
     return Effect.as(keep(items), [output, [...ResponseEvents.closed(response.id, output), ending]])
   }
+}
 
 const sent = (event: ResponseEvents.Event, index: number): EventStream.Event => ({
   event: event.type,
@@ -211,6 +215,7 @@ export const handler = (incoming: Incoming) =>
         const output = items.map((item, index) => ResponseItems.sent(response.id, item, index))
         if (kept !== undefined) KeptInput.keep(kept, response.id, input, output)
       })
-    const begun: Begun = { prompted, notes, response, shown, keep, called: ResponseTools.reading(own) }
-    return value.stream === true ? streamed(begun) : yield* whole(begun, value.return_token_ids === true)
+    const isWithIds = value.return_token_ids === true
+    const begun: Begun = { prompted, notes, response, shown, keep, called: ResponseTools.reading(own), isWithIds }
+    return value.stream === true ? streamed(begun) : yield* whole(begun)
   })
