@@ -21,7 +21,7 @@ class Asking extends Context.Service<Asking, Place.Opened>()("@effect-rl/agent/e
 
 /** The caller of `fetch`, who waits for the response. */
 class Waiting extends Context.Service<Waiting, {
-  readonly signal: AbortSignal | undefined
+  readonly signal: AbortSignal | null | undefined
   readonly answered: (response: Response) => void
 }>()("@effect-rl/agent/episode/InProcess/Waiting") {}
 
@@ -34,13 +34,13 @@ const respond = (_: unknown, response: HttpServerResponse.HttpServerResponse) =>
   })
 
 /** The routes of all sessions in this process, for a `Request` and for the text of a body. */
-const handlers = Effect.runSync(Effect.cached(
+const { handled, texts } = Effect.runSync(
   Effect.gen(function*() {
     const routes = Dialects.routes(Effect.flatMap(Asking, Place.incoming))
     const handled = yield* HttpRouter.toHttpEffect(HttpRouter.addAll(routes, { prefix: "/v1" }))
     return { handled, texts: HttpEffect.toHandled(handled, respond) }
   }).pipe(Effect.scoped)
-))
+)
 
 const webHandler = HttpEffect.toWebHandlerWith<Asking, Asking | HttpServerRequest.HttpServerRequest | Scope.Scope>
 
@@ -53,20 +53,18 @@ const requestOf = (input: string | URL, body: string, headers: RequestInit["head
 
 /** Opens a place with an in-process `fetch`. */
 export const open: Place.Open = Effect.fnUntraced(function*(answers) {
-  const { handled, texts } = yield* handlers
   const opened = { answers, admission: Effect.void, redact: Redaction.none }
   const context = Context.add(yield* Effect.context<never>(), Asking, opened)
   const handler = webHandler(context)(handled)
   return {
     fetch: (input, init = {}) => {
-      const { body, headers, method, signal = undefined } = init
+      const { body, headers, method, signal } = init
       if (method !== "POST" || typeof body !== "string" || input instanceof Request) {
         return handler(new Request(input, init))
       }
       return new Promise((answered) => {
-        const waiting = { answered, signal: signal ?? undefined }
         const services = Context.add(context, HttpServerRequest.HttpServerRequest, requestOf(input, body, headers))
-        const fiber = Effect.runForkWith(Context.add(services, Waiting, waiting))(texts)
+        const fiber = Effect.runForkWith(Context.add(services, Waiting, { answered, signal }))(texts)
         if (!signal) return
         const abort = () => fiber.interruptUnsafe(undefined, ClientAbort.annotation)
         if (signal.aborted) abort()
