@@ -75,7 +75,7 @@ const mostOf = (expected: string) => 256 * 1024 + 8 * expected.length
 /** The most characters of the calls that assertions make after the first round, which may contain the program's answers. */
 const mostCalls = 4 * 1024 * 1024
 
-/** The most rounds of calls. Each round answers the calls that the assertions requested in the previous round. */
+/** The most rounds of calls. Each round answers the calls that the assertions made with the answers of the previous round. */
 const mostRounds = 64
 
 /** The text, shortened to fit into a record. */
@@ -215,31 +215,40 @@ const functionCase = Effect.fnUntraced(
   }
 )
 
-/** Runs the assertions against a stand-in, lets the program answer the calls that they make, and repeats until every call is answered. */
+/**
+ * Runs the assertions against a stand-in, lets the program answer the calls that they make, and repeats until they make just the calls that
+ * were answered. Each round is a new process of the program that answers all calls in order, because a call may depend on earlier ones.
+ */
 const assertsCase = Effect.fnUntraced(
   function*(place: Sandbox.Handle, judge: Sandbox.Handle, { code, functionName, setup }: CodeTask.AssertTests) {
-    const answers: Array<PythonJson.Value> = []
-    let left = mostOf(code)
+    let answers: ReadonlyArray<PythonJson.Value> = []
+    let most = mostOf(code)
     for (let round = 0; round < mostRounds; round++) {
       const request = { function: functionName, code: `${setup}\n${code}`, answers }
       const said = yield* parsed(yield* ask(judge, "judge.py", request, round === 0 ? mostOutput : mostCalls))
-      const unanswered = field(said, "unanswered")
+      const calls = field(said, "calls")
+      const answered = Number(field(said, "answered"))
       const detail = String(field(said, "detail"))
       if (field(said, "unspeakable") === true) {
         return yield* new TestsUnusable({
           detail: `they pass ${functionName} values that cannot be sent as data: ${detail}`
         })
       }
-      if (!isList(unanswered) || unanswered.length === 0) {
+      if (!isList(calls) || calls.length === 0) {
         if (field(said, "passed") === true) return
         return yield* Effect.fail<Failed>({ failure: "Wrong Answer", detail })
       }
-      const calls = { function: functionName, form: "encoded", calls: unanswered }
-      const reply = yield* ask(place, "call.py", calls, left)
-      left -= reply.length
-      const answered = yield* parsed(reply)
-      if (!isList(answered) || answered.length !== unanswered.length) return yield* Effect.fail(noReply)
-      for (const [index, call] of unanswered.entries()) answers.push([call, answered[index] ?? null])
+      // The program may change the arguments that the tests made, and answers with them.
+      if (round === 0) most += PythonJson.stringify(calls).length
+      const reply = yield* parsed(
+        yield* ask(place, "call.py", { function: functionName, form: "encoded", calls }, most)
+      )
+      if (!isList(reply) || reply.length !== calls.length) return yield* Effect.fail(noReply)
+      // Kept answers let a program that draws at random answer calls which depend on them.
+      answers = [
+        ...answers.slice(0, answered),
+        ...calls.slice(answered).map((call, index) => [call, reply[answered + index] ?? null])
+      ]
     }
     return yield* new TestsUnusable({ detail: `their calls depend on each other in more than ${mostRounds} rounds` })
   }

@@ -79,7 +79,14 @@ def encode(value):
         return {"deque": [encode(item) for item in value]}
     if hasattr(value, "__next__") or kind.__name__ in ("range", "dict_keys", "dict_values", "dict_items"):
         return {"iterable": [encode(item) for _, item in zip(range(100_000), value)]}
-    return {"other": kind.__name__}
+    return {"other": [kind.__name__, text(str, value), text(repr, value)]}
+
+
+def text(form, value):
+    try:
+        return str(form(value))
+    except Exception:
+        return ""
 
 
 def decode(value):
@@ -103,11 +110,21 @@ def decode(value):
         return deque(decode(item) for item in content)
     if kind == "iterable":
         return iter([decode(item) for item in content])
-    return Opaque()
+    return Opaque(*content)
 
 
 class Opaque:
-    """A value of the program that cannot be sent as data."""
+    """A value of the program that cannot be sent as data. Only its texts are known."""
+
+    def __init__(self, kind, text, representation):
+        self.text = text
+        self.representation = representation
+
+    def __str__(self):
+        return self.text
+
+    def __repr__(self):
+        return self.representation
 `
 
 const reply = String.raw`
@@ -130,7 +147,7 @@ sys.stdout.flush()
 /**
  * Calls a function of `solution.py` once for each list of arguments, and replies with the values that the calls returned. In the form
  * `plain`, the function may be a method of the class `Solution`, and an error ends the script. In the form `encoded`, the reply names the
- * error that a call raised.
+ * error that a call raised, and has the arguments of a call that changed them.
  */
 export const callFunction = String.raw`import json
 ${prelude}
@@ -159,10 +176,13 @@ def plain(arguments):
 def call(called, request, arguments):
     if request["form"] == "plain":
         return {"value": encode(called(*plain(arguments)))}
+    positional, named = decode(arguments[0]), decode(arguments[1])
     try:
-        return {"value": encode(called(*decode(arguments[0]), **decode(arguments[1])))}
+        answer = {"value": encode(called(*positional, **named))}
     except Exception as error:
-        return {"raised": type(error).__name__}
+        answer = {"raised": type(error).__name__}
+    changed = [encode(positional), encode(named)]
+    return answer if changed == arguments else {**answer, "changed": changed}
 
 
 def main():
@@ -175,12 +195,15 @@ main()
 `
 
 /**
- * Runs assertions against a stand-in for the candidate's function, which answers calls from the request and collects the calls that have no
- * answer yet. The candidate's code never runs in this process.
+ * Runs assertions against a stand-in for the candidate's function. The request has calls with their answers, in the order in which the
+ * candidate answered them. The reply has no calls if the assertions made the same ones in this order; then its verdict counts. Otherwise it
+ * has the calls that they made, of which the first `answered` were the same. The candidate's code never runs in this process.
  */
 export const judgeAsserts = String.raw`import json
+import random
 import sys
 import types
+from collections import deque
 ${values}
 ${reply}
 
@@ -228,17 +251,70 @@ class OpaqueArgument(BaseException):
     """Arguments that the program returned and that cannot be sent as data."""
 
 
-def stand_in(answers, unanswered):
-    def function(*arguments, **named):
-        call = [encode(arguments), encode(named)]
+def changed(held, before, after):
+    """An argument, or an item in it, as a call left it. Lists, dictionaries, sets, deques and byte arrays stay the same objects."""
+    if before == after:
+        return held
+    value = decode(after)
+    if isinstance(held, (tuple, list)) and isinstance(value, (tuple, list)):
+        items = value
+        if len(value) == len(held):
+            old, new = (one if isinstance(one, list) else one["tuple"] for one in (before, after))
+            items = [changed(*item) for item in zip(held, old, new)]
+        if isinstance(held, tuple):
+            return tuple(items)
+        held[:] = items
+    elif isinstance(held, dict):
+        held.clear()
+        dict.update(held, value)
+    elif isinstance(held, set):
+        held.clear()
+        held.update(value)
+    elif isinstance(held, deque):
+        held.clear()
+        held.extend(value)
+    elif isinstance(held, bytearray):
+        held[:] = value
+    elif not hasattr(held, "__iter__"):
+        return value
+    return held
+
+
+class Calls:
+    """The calls of the assertions, and what the candidate answered when it was called in the order of the request."""
+
+    def __init__(self, answers):
+        self.answers = [(json.dumps(call), answer) for call, answer in answers]
+        # The assertions may have made other calls first, so the candidate may answer differently: good enough to find the next calls.
+        self.likely = dict(self.answers)
+        self.made = []
+        self.answered = 0
+
+    def answer(self, call):
         key = json.dumps(call)
         if '{"other":' in key:
-            raise (OpaqueArgument if '{"other": "Opaque"}' in key else Unspeakable)(key)
-        if key not in answers:
-            if call not in unanswered:
-                unanswered.append(call)
+            raise (OpaqueArgument if '{"other": ["Opaque",' in key else Unspeakable)(key)
+        at = len(self.made)
+        self.made.append(call)
+        if at == self.answered and at < len(self.answers) and self.answers[at][0] == key:
+            self.answered += 1
+            return self.answers[at][1]
+        return self.likely.get(key)
+
+    def left(self):
+        return [] if self.answered == len(self.made) else self.made
+
+
+def stand_in(calls):
+    def function(*arguments, **named):
+        call = [encode(arguments), encode(named)]
+        answer = calls.answer(call)
+        if answer is None:
             return Unanswered()
-        answer = answers[key]
+        if "changed" in answer:
+            changed(arguments, call[0], answer["changed"][0])
+            for (name, before), (_, after) in zip(call[1]["dict"], answer["changed"][1]["dict"]):
+                changed(named[name], before, after)
         if "raised" in answer:
             error = getattr(__builtins__, answer["raised"], Raised)
             is_error = isinstance(error, type) and issubclass(error, Exception)
@@ -276,16 +352,17 @@ def main():
     except ImportError:
         sys.modules["numpy"] = numpy()
     sys.setrecursionlimit(10_000)
-    answers = {json.dumps(call): answer for call, answer in request["answers"]}
-    unanswered = []
+    # Tests that draw at random make the same calls in each round.
+    random.seed(0)
+    calls = Calls(request["answers"])
     result = {"passed": True, "detail": ""}
     try:
-        passes(request["code"], stand_in(answers, unanswered), request["function"])
+        passes(request["code"], stand_in(calls), request["function"])
     except Unspeakable as error:
         result = {"passed": False, "detail": str(error)[:300], "unspeakable": True}
     except BaseException as error:
         result = {"passed": False, "detail": f"{type(error).__name__}: {error}"[:300]}
-    reply(request, {**result, "unanswered": unanswered})
+    reply(request, {**result, "calls": calls.left(), "answered": calls.answered})
 
 
 main()
