@@ -140,7 +140,8 @@ const json = (fields: Readonly<Record<string, PythonJson.Value>>) =>
 const checkSolution = (options: Options) =>
   FunctionTool.make({
     name: "check_solution",
-    description: "Execute the proposed solution against the task's test cases.",
+    description: "Execute the proposed solution against the task's test cases.\n\n" +
+      "Use this to test your code before providing your final answer.",
     parameters: Code,
     handler: ({ code }) =>
       Effect.map(CodeGrader.judge(options.task.tests, code, options), ({ failure, passed, ran }) =>

@@ -24,7 +24,7 @@ import type { CodeTask } from "./CodeTask.ts"
 
 const settings = Schema.Struct({
   ...TrainingSettings.fields({
-    model: "Qwen/Qwen3-8B",
+    model: "Qwen/Qwen3.5-9B",
     iterations: 190,
     groupsPerBatch: 100,
     groupSize: 4,

@@ -299,7 +299,7 @@ class Calls:
         if at == self.answered and at < len(self.answers) and self.answers[at][0] == key:
             self.answered += 1
             return self.answers[at][1]
-        return self.likely.get(key)
+        return self.likely.get(key, Unanswered)
 
     def left(self):
         return [] if self.answered == len(self.made) else self.made
@@ -309,7 +309,7 @@ def stand_in(calls):
     def function(*arguments, **named):
         call = [encode(arguments), encode(named)]
         answer = calls.answer(call)
-        if answer is None:
+        if answer is Unanswered:
             return Unanswered()
         if "changed" in answer:
             changed(arguments, call[0], answer["changed"][0])

@@ -110,7 +110,8 @@ describe.skipIf(!HostPython.isThere)("the code grader", () => {
     },
     {
       does: "changes what its arguments hold",
-      tests: "rows, seen = [[0], [0]], {1: {2}}\nrow = rows[1]\nf(rows, seen=seen)\nassert row == [7]\nassert seen == {1: {2, 3}}",
+      tests:
+        "rows, seen = [[0], [0]], {1: {2}}\nrow = rows[1]\nf(rows, seen=seen)\nassert row == [7]\nassert seen == {1: {2, 3}}",
       right: "def f(rows, seen):\n    rows[1][0] = 7\n    seen[1].add(3)",
       wrong: "def f(rows, seen):\n    rows[1] = 7\n    seen[1].add(3)"
     },
@@ -123,7 +124,8 @@ describe.skipIf(!HostPython.isThere)("the code grader", () => {
     {
       does: "returns an object that is known by its text",
       tests: "assert str(f()) == 'x'\nassert f'{f()}' == 'x'\nassert repr(f()) == 'A'",
-      right: "class A:\n    def __str__(self): return 'x'\n    def __repr__(self): return 'A'\ndef f():\n    return A()",
+      right:
+        "class A:\n    def __str__(self): return 'x'\n    def __repr__(self): return 'A'\ndef f():\n    return A()",
       wrong: "class A:\n    pass\ndef f():\n    return A()"
     },
     {
