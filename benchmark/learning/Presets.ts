@@ -186,7 +186,7 @@ loss. For preference-model they are shares of correct verdicts on held-out compa
 one half. For rubric they are mean scores from the judge. The intervals of guess-number and twenty_questions are wide because only
 four numbers and five things are held out, each played 64 and 48 times. search_tool is asked 16 times about each of 15 held-out places. For
 distill-prompt they are shares of 100 held-out lists that the student writes in the teacher's format, which its question does not ask for.
-Seconds are those of training; for distill, distill-multi and distill-prompt, of teachers and student. If the load is above 3 or missing, other programs shared the two processors.`,
+Seconds are those of training; for distill, distill-multi and distill-prompt, of teachers and student; those of a run that was paused are missing. If the load is above 3 or missing, other programs shared the two processors.`,
     ...drawings.map(({ name, title }) =>
       `![${title}: every curve rises above its control](../../docs/images/curves/${name}.svg)`
     ),
