@@ -10,6 +10,7 @@ import * as Script from "./Script.ts"
 import * as ScriptedSampling from "./ScriptedSampling.ts"
 import * as ScriptedTraining from "./ScriptedTraining.ts"
 import { noOptimizer } from "./ToyModel.ts"
+import * as TrainedState from "./TrainedState.ts"
 
 const metadataOf = ({ userMetadata }: Pick<LoraOptions, "userMetadata"> = {}) =>
   userMetadata === undefined ? {} : { userMetadata }
@@ -48,7 +49,7 @@ const makeTinker = Effect.fnUntraced(function*(script: Script.Script) {
       return yield* train({ modelId, model, checkpoint })
     }, Machine.failing("createLoraTrainingClient")),
     createTrainingClientFromState: Effect.fnUntraced(function*(path, options) {
-      const checkpoint = yield* machine.load(path)
+      const checkpoint = yield* TrainedState.loadState(machine, path)
       const model = yield* machine.model(checkpoint.baseModel)
       const modelId = yield* nextModelId
       const call = Call.CreateTrainingClientFromState({ client: modelId, path, ...metadataOf(options) })

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as LossValue from "../backend/LossValue.ts"
 import * as RequestRules from "../backend/RequestRules.ts"
-import { Rejected } from "../backend/TinkerError.ts"
+import { type Reason, Rejected } from "../backend/TinkerError.ts"
 import type { Checkpoint, ForwardBackwardOutput } from "../backend/TrainingClient.ts"
 import type { AdamParams } from "../model/AdamParams.ts"
 import type * as Datum from "../model/Datum.ts"
@@ -51,6 +51,14 @@ const toyPass = (machine: Machine.Machine, model: Machine.Model, start: State, {
   return { output, state }
 }
 
+/** A checkpoint that has an optimizer, so training can continue from it. */
+export const loadState = (machine: Machine.Machine, path: string): Effect.Effect<Machine.Checkpoint, Reason> =>
+  Effect.filterOrFail(
+    machine.load(path),
+    ({ optimizer }) => optimizer !== undefined,
+    () => new Rejected({ detail: `path is ${path}, expected a checkpoint of saveState: it has no optimizer` })
+  )
+
 /** The operations on a model: passes, steps, saves and loads. Only successful operations change the state. */
 export const make = Effect.fnUntraced(
   function*(machine: Machine.Machine, model: Machine.Model, origin: Machine.Checkpoint) {
@@ -84,12 +92,7 @@ export const make = Effect.fnUntraced(
     })
 
     const load = Effect.fnUntraced(function*(path: string, withOptimizer: boolean) {
-      const checkpoint = yield* machine.load(path)
-      if (withOptimizer && checkpoint.optimizer === undefined) {
-        return yield* new Rejected({
-          detail: `path is ${path}, expected a checkpoint of saveState: it has no optimizer`
-        })
-      }
+      const checkpoint = yield* withOptimizer ? loadState(machine, path) : machine.load(path)
       yield* Ref.set(state, fromCheckpoint(withOptimizer ? checkpoint : { ...checkpoint, optimizer: undefined }))
     })
 

@@ -3,9 +3,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Mutants from "./Mutants.ts"
 
-const cases = Contract.contract({ baseModel: Script.defaultModel, tokenizer: TestTokenizer.characters })
+const contract = (eosTokenId: number | undefined) =>
+  Contract.contract({ baseModel: Script.defaultModel, tokenizer: { ...TestTokenizer.characters, eosTokenId } })
 
-describe("the scripted backend keeps the contract", () => {
+describe("the scripted backend, whose model has no end of sequence, keeps the contract", () => {
+  const cases = contract(undefined)
   for (const { check, name } of cases) it.effect(name, () => Effect.provide(check, ScriptedTinker.layer()))
 
   it("in cases that all have different names", () => {
@@ -28,6 +30,7 @@ describe("the scripted backend keeps the contract", () => {
 })
 
 describe("the contract catches a backend that", () => {
+  const cases = contract(TestTokenizer.characters.eosTokenId)
   for (const { breaks, layer, rule } of Mutants.all) {
     it.effect(rule, () =>
       Effect.gen(function*() {

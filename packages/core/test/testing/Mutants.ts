@@ -1,11 +1,18 @@
 /** Variants of the scripted backend, each of which breaks one rule of the contract. */
 import { Tinker, TinkerError } from "@effect-rl/core"
-import { ModelInput, type Pending, type SamplingClient, type TrainingClient } from "@effect-rl/core/backend"
+import {
+  type AdamParams,
+  ModelInput,
+  type Pending,
+  type Sampling,
+  type SamplingClient,
+  type TrainingClient
+} from "@effect-rl/core/backend"
 import { ScriptedTinker } from "@effect-rl/core/testing"
 import { Effect, Layer, Scope } from "effect"
 
 type Port = Tinker.Tinker["Service"]
-type Sampling = SamplingClient.SamplingClient
+type Sampler = SamplingClient.SamplingClient
 type Training = TrainingClient.TrainingClient
 
 interface Mutant {
@@ -25,7 +32,7 @@ const training = (change: (client: Training) => Partial<Training>) =>
       Effect.map(tinker.createLoraTrainingClient(options), (client) => ({ ...client, ...change(client) }))
   }))
 
-const sampling = (change: (client: Sampling) => Partial<Sampling>) =>
+const sampling = (change: (client: Sampler) => Partial<Sampler>) =>
   port((tinker) => ({
     ...tinker,
     createSamplingClient: (from) =>
@@ -45,6 +52,16 @@ const unhealthy = new TinkerError.TinkerError({
   operation: "health",
   reason: new TinkerError.Unavailable({ detail: "a compute thread crashed" })
 })
+
+const stepping = (change: (adam: AdamParams.AdamParams) => AdamParams.AdamParams) =>
+  training((client) => ({ optimStep: (adam) => client.optimStep(change(adam)) }))
+
+/** Changes the parameters of samples that are not drawn at temperature 0. */
+const drawing = (change: (params: Sampling.SamplingParams) => Sampling.SamplingParams) =>
+  sampling((client) => ({
+    sample: (request) =>
+      client.sample(request.params.temperature === 0 ? request : { ...request, params: change(request.params) })
+  }))
 
 export const all: ReadonlyArray<Mutant> = [
   {
@@ -249,6 +266,119 @@ export const all: ReadonlyArray<Mutant> = [
     layer: port((tinker) => ({
       ...tinker,
       createSamplingClient: (from) => Scope.provide(everOpen)(tinker.createSamplingClient(from))
+    }))
+  },
+  {
+    rule: "adds the gradient of a pass twice",
+    breaks:
+      "gradients: a step lowers the loss by its length times the gradient's norm, and raises it in the other direction",
+    layer: training((client) => ({
+      forwardBackward: (data, loss) =>
+        Effect.andThen(client.forwardBackward(data, loss), client.forwardBackward(data, loss))
+    }))
+  },
+  {
+    rule: "takes steps that are ten times too long",
+    breaks:
+      "gradients: a step lowers the loss by its length times the gradient's norm, and raises it in the other direction",
+    layer: stepping((adam) => ({ ...adam, learningRate: 10 * adam.learningRate }))
+  },
+  {
+    rule: "trains on the first datum only",
+    breaks: "gradients: the gradient of a pass is the sum over its data",
+    layer: training((client) => ({ forwardBackward: ([first], loss) => client.forwardBackward([first], loss) }))
+  },
+  {
+    rule: "computes the gradient of importance_sampling, whatever loss is requested",
+    breaks: "gradients: ppo has the gradient of its formula",
+    layer: training((client) => ({
+      forwardBackward: (data, loss) =>
+        client.forwardBackward(data, loss.name === "ppo" ? { ...loss, name: "importance_sampling", config: {} } : loss)
+    }))
+  },
+  {
+    rule: "does not correct the bias of its moments",
+    breaks: "optimizer: the first step moves each weight by the learning rate, whatever its gradient, beta1 and beta2",
+    layer: stepping(({ beta1 = 0.9, beta2 = 0.95, learningRate, ...adam }) => ({
+      ...adam,
+      beta1,
+      beta2,
+      learningRate: learningRate * (1 - beta1) / Math.sqrt(1 - beta2)
+    }))
+  },
+  {
+    rule: "ignores beta1 and beta2",
+    breaks: "optimizer: beta1 and beta2 set how much earlier gradients count",
+    layer: stepping((adam) => ({ ...adam, beta1: 0.9, beta2: 0.95 }))
+  },
+  {
+    rule: "ignores gradClipNorm",
+    breaks: "optimizer: gradClipNorm shortens longer gradients to that norm",
+    layer: stepping((adam) => ({ ...adam, gradClipNorm: 0 }))
+  },
+  {
+    rule: "ignores weightDecay",
+    breaks: "optimizer: a step removes weightDecay times the learning rate of each weight",
+    layer: stepping((adam) => ({ ...adam, weightDecay: 0 }))
+  },
+  {
+    rule: "draws every token equally often",
+    breaks: "distribution: tokens are drawn as often as their log-probabilities and the temperature say",
+    layer: drawing((params) => ({ ...params, temperature: 1e3 }))
+  },
+  {
+    rule: "ignores the temperature",
+    breaks: "distribution: tokens are drawn as often as their log-probabilities and the temperature say",
+    layer: drawing((params) => ({ ...params, temperature: 1 }))
+  },
+  {
+    rule: "draws from more tokens than topP allows",
+    breaks: "distribution: topP draws from the fewest most likely tokens that reach it",
+    layer: drawing((params) => ({ ...params, topP: Math.min(1, 1.5 * (params.topP ?? 1)) }))
+  },
+  {
+    rule: "uses the same seed for all requests without one",
+    breaks: "distribution: requests without a seed give different samples",
+    layer: drawing((params) => ({ seed: 0, ...params }))
+  },
+  {
+    rule: "does not normalize log-probabilities",
+    breaks: "distribution: the probabilities of all next tokens add up to 1",
+    layer: training((client) => ({
+      forward: (data, loss) =>
+        Effect.map(client.forward(data, loss), (pending) => ({
+          await: Effect.map(pending.await, (output) => ({
+            ...output,
+            logprobs: output.logprobs.map((logprobs) => logprobs.map((logprob) => logprob - 0.1))
+          }))
+        }))
+    }))
+  },
+  {
+    rule: "continues samples after the end of the sequence",
+    breaks: "distribution: the end-of-sequence token ends a sample, unless token ids replace it",
+    layer: ScriptedTinker.layer()
+  },
+  {
+    rule: "continues training from weights saved for sampling",
+    breaks: "states: training does not continue from weights saved for sampling",
+    layer: training((client) => ({ saveWeightsForSampler: client.saveState }))
+  },
+  {
+    rule: "gives the checkpoints of all clients the same paths",
+    breaks: "states: clients that save under the same name have different paths",
+    layer: training((client) => ({
+      saveState: (name) => Effect.map(client.saveState(name), () => ({ await: Effect.succeed({ path: name }) }))
+    }))
+  },
+  {
+    rule: "dies of an image",
+    breaks: "validation: an image is an error or an answer, not a defect",
+    layer: sampling((client) => ({
+      sample: (request) =>
+        request.prompt.chunks.some(({ _tag }) => _tag === "Image")
+          ? Effect.die(new Error("an image"))
+          : client.sample(request)
     }))
   }
 ]

@@ -54,6 +54,25 @@ const snapshots = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
+const identities = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
+  Case.make(
+    "states: training does not continue from weights saved for sampling",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      const { path } = yield* Fixture.run(client.saveWeightsForSampler("contract"))
+      yield* Case.expectFailure((yield* Tinker).createTrainingClientFromState(path), "Rejected")
+    })
+  ),
+  Case.make(
+    "states: clients that save under the same name have different paths",
+    Effect.gen(function*() {
+      const save = Effect.flatMap(Fixture.training(options), (client) => Fixture.run(client.saveState("contract")))
+      const [one, other] = [yield* save, yield* save]
+      yield* Case.expect(one.path !== other.path, "two paths", one.path)
+    })
+  )
+]
+
 /** Log-probabilities after a step away from a saved state, and after loading the state and repeating the step. */
 const resumedStep = Effect.fnUntraced(function*(options: Fixture.Options, loading?: { readonly optimizer: boolean }) {
   const client = yield* Fixture.training(options)
@@ -149,5 +168,6 @@ const absent = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...snapshots(options),
   ...states(options),
+  ...identities(options),
   ...absent(options)
 ]

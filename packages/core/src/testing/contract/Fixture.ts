@@ -32,10 +32,11 @@ export const full = (value: number) => new Float32Array(size).fill(value)
 export const weighted = (weights: Float32Array = full(1)) => Datum.weightedTokens(input, { targetTokens, weights })
 
 /** A second example: the same tokens in reverse. */
-export const reversed = Datum.weightedTokens(ModelInput.fromTokens(sequence.toReversed().subarray(0, -1)), {
-  targetTokens: sequence.toReversed().subarray(1),
-  weights: full(1)
-})
+export const backwards = (weights: Float32Array = full(1)) =>
+  Datum.weightedTokens(ModelInput.fromTokens(sequence.toReversed().subarray(0, -1)), {
+    targetTokens: sequence.toReversed().subarray(1),
+    weights
+  })
 
 export const policy = (changes: Partial<Datum.Inputs["PolicyTokens"]> = {}) =>
   Datum.policyTokens(input, { targetTokens, logprobs: full(-2), advantages: full(1), mask: full(1), ...changes })

@@ -19,7 +19,8 @@ const advantages = Float32Array.of(1, -1, 0.5, -0.5, 2, 1, -2)
 
 const sequenceRatio = Math.exp(Statistics.mean(drifts))
 
-const formulas: ReadonlyArray<readonly [title: string, loss: Loss.Loss<"PolicyTokens">, formula: Formula]> = [
+/** The policy losses with their settings, and their documented values. */
+export const formulas: ReadonlyArray<readonly [title: string, loss: Loss.Loss<"PolicyTokens">, formula: Formula]> = [
   ["importance_sampling", Loss.importanceSampling, (ratio, _, advantage) => -ratio * advantage],
   [
     "ppo",
@@ -39,6 +40,11 @@ const formulas: ReadonlyArray<readonly [title: string, loss: Loss.Loss<"PolicyTo
     (_ratio, _logprob, advantage) => -Math.min(sequenceRatio * advantage, clip(sequenceRatio, 0.9997, 1.01) * advantage)
   ]
 ]
+
+/** An example whose log-probabilities differ from the trainer's. */
+export const drifted = (logprobs: Float32Array) =>
+  Fixture.policy({ advantages, logprobs: logprobs.map((value, t) => value - (drifts[t] ?? 0)) })
+
 const policyLosses = (options: Fixture.Options): ReadonlyArray<Case.Case> =>
   formulas.map(([title, loss, formula]) =>
     Case.make(
@@ -49,7 +55,7 @@ const policyLosses = (options: Fixture.Options): ReadonlyArray<Case.Case> =>
         Effect.gen(function*() {
           const client = yield* Fixture.training(options)
           const logprobs = yield* Fixture.logprobs(client)
-          const datum = Fixture.policy({ advantages, logprobs: logprobs.map((value, t) => value - (drifts[t] ?? 0)) })
+          const datum = drifted(logprobs)
           const { metrics } = yield* Fixture.run(client.forwardBackward([datum, datum], loss))
           const terms = drifts.map((drift, t) => formula(Math.exp(drift), logprobs[t] ?? NaN, advantages[t] ?? NaN))
           const expected = 2 * terms.reduce((sum, term) => sum + term, 0)

@@ -21,7 +21,7 @@ const passes = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     "training: a pass gives one log-probability per position of each datum, in order",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
-      const data = [Fixture.weighted(), Fixture.reversed] as const
+      const data = [Fixture.weighted(), Fixture.backwards()] as const
       const both = yield* Fixture.run(client.forward(data, Loss.crossEntropy))
       yield* Case.expectEqual("logprobs.length", both.logprobs.length, 2)
       for (const [index, datum] of data.entries()) {
@@ -61,8 +61,8 @@ const passes = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       const before = yield* Fixture.logprobs(client)
-      yield* Fixture.run(client.forward([Fixture.reversed], Loss.crossEntropy))
-      yield* Fixture.run(client.forwardBackward([Fixture.reversed], Loss.crossEntropy))
+      yield* Fixture.run(client.forward([Fixture.backwards()], Loss.crossEntropy))
+      yield* Fixture.run(client.forwardBackward([Fixture.backwards()], Loss.crossEntropy))
       yield* Case.expectClose("logprobs before the step", yield* Fixture.logprobs(client), before)
     })
   ),

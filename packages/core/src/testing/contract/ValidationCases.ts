@@ -62,6 +62,8 @@ const prompts: ReadonlyArray<readonly [title: string, prompt: ModelInput.ModelIn
   ["a prompt token beyond the vocabulary", ModelInput.fromTokens([3, outside])]
 ]
 
+const pixel: ModelInput.Image = { _tag: "Image", data: new Uint8Array(8), format: "png", expectedTokens: 2 }
+
 /** Cases about invalid requests. Each request must fail as `Rejected` with a message that names the field. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...policyData.map(([title, field, datum]) =>
@@ -107,6 +109,21 @@ export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
         yield* Case.expectFailure(client.sample({ prompt, params: { maxTokens: 1 } }), "Rejected", "prompt")
       })
     )
+  ),
+  Case.make(
+    "validation: an image is an error or an answer, not a defect",
+    Effect.gen(function*() {
+      const client = yield* Fixture.sampling(options)
+      const prompt = ModelInput.fromChunks([pixel, ...Fixture.input.chunks])
+      yield* client.sample({ prompt, params: { maxTokens: 1 } }).pipe(
+        Effect.ignore,
+        Effect.catchDefect((defect) =>
+          Effect.fail(
+            new Case.Mismatch({ expected: "samples or a TinkerError", found: `the defect ${String(defect)}` })
+          )
+        )
+      )
+    })
   ),
   ...adams.map(([title, field, adam]) =>
     Case.make(
