@@ -102,7 +102,7 @@ export interface Answerer {
    * constrained.
    */
   readonly checksStrict?: (model: string) => boolean
-  /** Whether replies of these weights show only the sampled tokens, without likely alternatives. Default: they can show both. */
+  /** Whether only sampled tokens get log-probabilities, but neither likely alternatives nor tokens of the prompt. Default: all of them. */
   readonly showsSampledOnly?: (model: string) => boolean
   /** Finds the weights, renders the conversation and reserves capacity for the reply until the scope closes. */
   readonly prompted: (

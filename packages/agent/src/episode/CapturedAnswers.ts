@@ -116,10 +116,7 @@ const nothing: Sampling.SampledTokens = {
  * than `promptTokens` asks for more of a response, of which there is none; the request's seed selects the response, counting from 0.
  */
 const served = (answers: ReadonlyArray<Answer>, promptTokens: number): Prompted["sample"] => (request) => {
-  const { numSamples = 1, params: { seed = 0 }, prompt, promptLogprobs } = request
-  if (promptLogprobs === true) {
-    return Effect.fail(invalid("echo with logprobs: an episode scores no prompt, expected one of them alone", "echo"))
-  }
+  const { numSamples = 1, params: { seed = 0 }, prompt } = request
   if (prompt.length > promptTokens) return Effect.succeed({ sequences: [nothing] })
   const asked = numSamples > 1 ? answers : answers.slice(seed, seed + 1)
   return Effect.map(Effect.forEach(asked, ({ sampled }) => Deferred.await(sampled)), (sequences) => ({ sequences }))

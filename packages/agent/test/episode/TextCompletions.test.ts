@@ -120,7 +120,8 @@ describe("an agent that continues texts", () => {
         const refused = [
           ["", {}, "prompt is empty"],
           [[-1], {}, "prompt"],
-          ["Q:", { max_tokens: 0, echo: true }, "max_tokens is 0"]
+          ["Q:", { max_tokens: 0, echo: true }, "max_tokens is 0"],
+          ["Q:", { logprobs: 0, echo: true }, "an episode scores no prompt"]
         ] as const
         for (const [prompt, more, because] of refused) {
           const { body, status } = await complete(prompt, more)

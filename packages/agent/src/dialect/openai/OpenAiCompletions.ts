@@ -227,6 +227,9 @@ export const handler = (incoming: Incoming) =>
       return yield* invalid("max_tokens is 0, expected at least 1 without echo", "max_tokens")
     }
     const { answerer } = incoming
+    if (echo === true && typeof value.logprobs === "number" && answerer.showsSampledOnly?.(value.model) === true) {
+      return yield* invalid("echo with logprobs: an episode scores no prompt, expected one of them alone", "echo")
+    }
     const topLogprobs = yield* OpenAiAnswer.alternatives({ answerer, notes }, value.model, "logprobs", value.logprobs)
     const settings = { ...settingsOf(value), maxTokens: max_tokens, topLogprobs }
     const prompts = yield* Effect.forEach(
