@@ -10,7 +10,7 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
   }
 }
 
-/** The request is invalid, so sending it again cannot succeed. */
+/** The request is invalid, or the backend answered it wrongly, so sending it again cannot succeed. */
 export class Rejected extends Schema.TaggedError<Rejected>()("Rejected", { detail: Schema.String }) {
   override get message() {
     return this.detail

@@ -1,5 +1,6 @@
 /** Policies that choose the next message: judges, simulated users and opponents. */
 import * as Effect from "effect/Effect"
+import * as AnswerRules from "../backend/AnswerRules.ts"
 import * as AdaptiveLimiter from "../backend/limiter/AdaptiveLimiter.ts"
 import { Metering } from "../backend/Metering.ts"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
@@ -10,7 +11,7 @@ import type * as Renderer from "../chat/Renderer.ts"
 import type { Grammar } from "../model/Grammar.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import * as Seed from "../records/Seed.ts"
-import * as Policy from "./Policy.ts"
+import type * as Policy from "./Policy.ts"
 
 /** A request for the next message of a conversation. */
 export interface Request {
@@ -55,8 +56,8 @@ export const fromSamplingClient = (
       const params = { ...shape, stop, seed: Seed.derive(seed, key) }
       const { meter } = yield* Metering
       const metered = meter(yield* AdaptiveLimiter.limit(client, "judge"))
-      const { sequences } = yield* metered.sample({ prompt, params, ...(grammar !== undefined && { grammar }) })
-      const { tokens } = yield* Policy.onlySequence(sequences)
+      const request = { prompt, params, ...(grammar !== undefined && { grammar }) }
+      const { tokens } = yield* AnswerRules.onlySequence(request, yield* metered.sample(request))
       return (yield* renderer.parse(tokens)).message
     })
   }

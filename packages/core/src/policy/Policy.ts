@@ -1,7 +1,8 @@
 /** Policies choose the next tokens. */
 import * as Effect from "effect/Effect"
+import * as AnswerRules from "../backend/AnswerRules.ts"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
-import { TinkerError, Unavailable } from "../backend/TinkerError.ts"
+import type { TinkerError } from "../backend/TinkerError.ts"
 import type { Weights } from "../backend/Weights.ts"
 import type { Grammar } from "../model/Grammar.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
@@ -49,16 +50,6 @@ export interface Description {
   readonly options: SamplingOptions
 }
 
-/** The sequence of a response to a request for one sample. Fails as `Unavailable` if the response has none. */
-export const onlySequence = (
-  [sequence]: ReadonlyArray<Sampling.SampledTokens>
-): Effect.Effect<Sampling.SampledTokens, TinkerError> =>
-  sequence === undefined
-    ? Effect.fail(
-      new TinkerError({ operation: "sample", reason: new Unavailable({ detail: "no sequence was returned" }) })
-    )
-    : Effect.succeed(sequence)
-
 /**
  * A policy that samples every turn from one client.
  *
@@ -73,7 +64,7 @@ export const fromSamplingClient = (client: SamplingClient, options: SamplingOpti
     act: ({ grammar, key, maxTokens: tighter = maxTokens, prompt, stop }) => {
       const params = { ...shape, stop, maxTokens: Math.min(maxTokens, tighter), seed: Seed.turn(seed, key) }
       const request = { prompt, params, ...record, ...(grammar !== undefined && { grammar }) }
-      return Effect.flatMap(client.sample(request), ({ sequences }) => onlySequence(sequences))
+      return Effect.flatMap(client.sample(request), (response) => AnswerRules.onlySequence(request, response))
     }
   }
 }

@@ -5,6 +5,7 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as AnswerRules from "../backend/AnswerRules.ts"
 import type { Capabilities } from "../backend/Capabilities.ts"
 import { Tinker } from "../backend/Tinker.ts"
 import type { TrainingClient } from "../backend/TrainingClient.ts"
@@ -202,7 +203,8 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
   const identity = { ...identityOf(program, options, resolved), ...(yield* RunOptions.Identity) }
   const isSame = yield* hasSameIdentity(story, identity)
   const start = yield* startOf(program, options, resolved, story)
-  const { client, cursor, position, saved } = start
+  const { cursor, position, saved } = start
+  const client = AnswerRules.trainingClient(start.client)
   const after = continuesAfter(saved)
   const budget = yield* Budget.reopen({ settings, model: model.name, records })
   const ledger = RunState.warning(budget, yield* RunState.makeLedger)

@@ -91,8 +91,8 @@ describe("Policy.fromSamplingClient", () => {
     Effect.gen(function*() {
       const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })
       const error = yield* Effect.flip(policy.act({ prompt, stop: [], key }))
-      assert.strictEqual(error.message, "sample: no sequence was returned")
-      assert.isTrue(error.isRetryable)
+      assert.strictEqual(error.message, "sample: the backend's answer is wrong: sequences has 0 values, expected 1")
+      assert.isFalse(error.isRetryable)
     }).pipe(Effect.provide(ScriptedTinker.layer({ sample: () => ({ sequences: [] }) }))))
 
   it.effect("returns the sampled tokens with log-probabilities and stop reason", () =>

@@ -16,10 +16,10 @@ const updated = (records: ReadonlyArray<RunRecord.RunRecord>) => records.filter(
 const warnings = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   records.filter(RunRecord.guards.Warning).map(({ message }) => message)
 
-/** Makes the trainer's log-probabilities of each pass's first sequence exceed the sampler's by `logRatio` per token. */
+/** Makes the trainer's log-probabilities fall below the sampler's by `logRatio` per token, except in each pass's first sequence. */
 const drifted = (logRatio: number) => ({ data }: Call.Call & { readonly _tag: "ForwardBackward" | "Forward" }) => ({
   logprobs: data.map(({ modelInput }, index) =>
-    new Float32Array(modelInput.length).fill(-0.5 + (index === 0 ? logRatio : 0))
+    new Float32Array(modelInput.length).fill(-0.5 - (index === 0 ? 0 : logRatio))
   ),
   metrics: { "loss:sum": 0 }
 })

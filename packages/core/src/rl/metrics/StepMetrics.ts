@@ -274,16 +274,19 @@ const ported: ReadonlyArray<string> = ["grad_norm", "update_norm"]
 export const ofService = (metrics: Readonly<Record<string, number>>): Readonly<Record<string, number>> =>
   Record.mapKeys(Record.filter(metrics, Number.isFinite), (name) => ported.includes(name) ? name : `service/${name}`)
 
+/** The sum of the losses of all passes; undefined if the backend reported none for one of them. */
+const lossOf = (outputs: ReadonlyArray<UpdateOutput>) => {
+  const losses = outputs.flatMap(({ passes }) => passes.map(({ metrics }) => metrics["loss:sum"]))
+  return losses.every((loss) => loss !== undefined) ? Statistics.sum(losses) : undefined
+}
+
 /** The sum of the losses of all passes, and the metrics that the optimizer reported for its last step; empty if no step was taken. */
-export const updates = (outputs: ReadonlyArray<UpdateOutput>): Numbers =>
-  outputs.length === 0
-    ? {}
-    : {
-      "loss:sum": Statistics.sum(
-        outputs.flatMap(({ passes }) => passes.map(({ metrics }) => metrics["loss:sum"] ?? 0))
-      ),
-      ...ofService(outputs.at(-1)?.optimizer.metrics ?? {})
-    }
+export const updates = (outputs: ReadonlyArray<UpdateOutput>): Numbers => {
+  const last = outputs.at(-1)
+  if (last === undefined) return {}
+  const loss = lossOf(outputs)
+  return { ...(loss !== undefined && { "loss:sum": loss }), ...ofService(last.optimizer.metrics) }
+}
 
 /** The mean reward over everything sampled, as measured by `rollouts`, and its standard error. The mean is NaN if no member finished. */
 export const reward = (numbers: Numbers): RunRecord.Reward => {
