@@ -1,4 +1,9 @@
-/** What lists of rollouts and problems show of a group: its problem, its members' metrics and the policy's surprise. */
+/**
+ * What lists of rollouts and problems show of a group: its problem, its members' metrics and the policy's surprise.
+ *
+ * @example
+ * GroupMeasures.unplayed("3 + 4").problem.question // => "3 + 4"
+ */
 import * as Option from "effect/Option"
 import * as Epochs from "../data/Epochs.ts"
 import type * as Trajectory from "../env/Trajectory.ts"

@@ -31,7 +31,11 @@ const named = (name: string) => runs.find((run) => run.name === name) ?? assert.
 /** Runs whose diagnosis is not the planted one, with the diagnosis and the reason. */
 const missed: Readonly<Record<string, Diagnosis.Kind>> = {
   // The teacher is no better than the student, so nothing is learned.
-  "r2-good-distilled": "unchanged"
+  "r2-good-distilled": "unchanged",
+  // Nothing is learned from a teacher that is no better than the student, but its divergence counts as a collapse.
+  "r3-distilled-alike": "collapsed",
+  // No answer repeats the question, so the planted reward is never earned.
+  "r3-hacked-repeats": "hopeless"
 }
 
 describe("Diagnosis.of for a planted run", () => {
