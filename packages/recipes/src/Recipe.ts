@@ -80,6 +80,8 @@ export interface Task<out E = never, out R = never> {
   readonly referenceReward?: number
   /** An answer that does nothing, in the format that the task asks for. Default: the empty text. */
   readonly emptyAnswer?: string
+  /** Whether there are no problems to train on, so loading a batch of the dataset fails. Default: false. */
+  readonly evaluationOnly?: boolean
 }
 
 export interface TaskOptions<E, R> {
@@ -91,6 +93,7 @@ export interface TaskOptions<E, R> {
   readonly answerTo?: Task["answerTo"]
   readonly referenceReward?: number
   readonly emptyAnswer?: string
+  readonly evaluationOnly?: boolean
 }
 
 const replacing = <E, R>(options: TaskOptions<E, R>["options"]) =>
@@ -117,7 +120,9 @@ const changed = <E, R>({ update, ...options }: TaskOptions<E, R>["options"], cha
 
 /** The task of a reinforcement learning run. Without `answerTo`, the task has no known answers. Fails if an option is invalid. */
 export const task = Effect.fnUntraced(
-  function*<E, R>({ answerTo, emptyAnswer, options: given, referenceReward, turns = 1 }: TaskOptions<E, R>) {
+  function*<E, R>(
+    { answerTo, emptyAnswer, evaluationOnly, options: given, referenceReward, turns = 1 }: TaskOptions<E, R>
+  ) {
     const options = changed(given, yield* Change)
     const { run } = yield* RunOptions.resolve(options)
     const { maxTokens } = yield* Setting.decode(SamplingSettings.SamplingSettings, options.sampling, "sampling")
@@ -134,7 +139,8 @@ export const task = Effect.fnUntraced(
       turns,
       answerTo: answerTo ?? (() => Option.none()),
       ...(referenceReward !== undefined && { referenceReward }),
-      ...(emptyAnswer !== undefined && { emptyAnswer })
+      ...(emptyAnswer !== undefined && { emptyAnswer }),
+      ...(evaluationOnly !== undefined && { evaluationOnly })
     }
     return task
   }

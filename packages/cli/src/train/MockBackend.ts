@@ -16,7 +16,8 @@ const tokenizer = TestTokenizer.make({
   pieces: TestTokenizer.characterPieces
 })
 
-const textOf = (prompt: Sampling.SampleRequest["prompt"]) =>
+/** The text of a prompt that the mock backend's tokenizer made. */
+export const textOf = (prompt: Sampling.SampleRequest["prompt"]) =>
   tokenizer.decode(prompt.chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : Array.from(chunk.tokens)))
 
 const end = ([stop]: Sampling.Stop = []): ReadonlyArray<number> =>

@@ -31,6 +31,8 @@ interface Answered {
   readonly correct: boolean
   readonly reward: number
   readonly detail: string
+  /** Whether the recipe knows an answer to the problem. */
+  readonly hasReference: boolean
 }
 
 /** Which answer is given: the reference, or an empty answer. */
@@ -42,9 +44,10 @@ const most = 20
 /** Maximum number of concurrent problems, so waiting for a grader does not exhaust the grader's time limit. */
 const concurrency = 16
 
-/** An evaluator of the training problems, each included once. */
+/** An evaluator of the training problems, each included once. There are none if the recipe's problems are only for evaluation. */
 const training = Effect.fnUntraced(
-  function*<E, R>({ dataset, maxTokens }: Recipe.Task<E, R>, seed: number, limit: number) {
+  function*<E, R>({ dataset, evaluationOnly, maxTokens }: Recipe.Task<E, R>, seed: number, limit: number) {
+    if (evaluationOnly === true) return []
     const groups = new Map<string, EnvGroupBuilder.EnvGroupBuilder<E, R>>()
     for (let index = 0; index < dataset.length && groups.size < limit; index++) {
       const batch = (yield* dataset.batch(index, seed)).filter(({ coupled }) => coupled !== true)
@@ -52,23 +55,34 @@ const training = Effect.fnUntraced(
       if (fresh.length === 0) break
       for (const group of fresh) groups.set(group.key, { ...group, size: 1 })
     }
-    return Evaluator.testSet({ name: "training", groups: [...groups.values()].slice(0, limit), maxTokens, concurrency })
+    const chosen = [...groups.values()].slice(0, limit)
+    return [Evaluator.testSet({ name: "training", groups: chosen, maxTokens, concurrency })]
   }
 )
 
 /** The members that finished, with the rewards of their steps and of the group. */
-const finishedIn = (group: GroupResult.GroupResult) =>
+const finishedIn = (group: GroupResult.GroupResult, { answerTo }: Pick<Recipe.Task, "answerTo">) =>
   GroupResult.isSkipped(group) ? [] : GroupResult.survivors(group).map(([member, trajectory]) => ({
     correct: Trajectory.isCorrect(trajectory) === true,
     reward: group.rewardsG[member] ?? NaN,
-    detail: trajectory.transitions.at(-1)?.score?.explanation ?? ""
+    detail: trajectory.transitions.at(-1)?.score?.explanation ?? "",
+    hasReference: trajectory.transitions.length === 0 ||
+      trajectory.transitions.some(({ observation }) => Option.isSome(answerTo(MockBackend.textOf(observation))))
   }))
 
 /** The answered problems of an evaluation. Each group member counts as a problem, such as each side of a game. */
-const answeredIn = ({ groups, name }: Evaluator.Evaluation): ReadonlyArray<Answered> =>
+const answeredIn = (
+  { groups, name }: Evaluator.Evaluation,
+  task: Pick<Recipe.Task, "answerTo">
+): ReadonlyArray<Answered> =>
   groups.flatMap((group) => [
-    ...finishedIn(group),
-    ...GroupResult.lost(group).map(({ message }) => ({ correct: false, reward: NaN, detail: message }))
+    ...finishedIn(group, task),
+    ...GroupResult.lost(group).map(({ message }) => ({
+      correct: false,
+      reward: NaN,
+      detail: message,
+      hasReference: true
+    }))
   ]).map((answered, problem) => ({ evaluation: name, problem, ...answered }))
 
 /** Answers every problem of the recipe with one kind of answer. */
@@ -82,30 +96,35 @@ const answer = Effect.fnUntraced(function*<E, R>(
   yield* AnswerKey.AnswerKey.set(given === "reference" ? task.answerTo : () => Option.some(task.emptyAnswer ?? ""))
   const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: name }))
   const weights = Weights.fromSamplingClient(client)
-  const evaluators = [yield* training(task, seed, limit), ...task.evaluators]
+  const evaluators = [...yield* training(task, seed, limit), ...task.evaluators]
   const answered: Array<Answered> = []
-  for (const evaluator of evaluators) answered.push(...answeredIn(yield* evaluator.evaluate(weights)))
+  for (const evaluator of evaluators) answered.push(...answeredIn(yield* evaluator.evaluate(weights), task))
   return { answered, promised: task.referenceReward }
 }, Effect.scoped)
 
 /**
  * Whether a problem rewards an answer correctly. A reference answer must be right and earn at least 1, or earn at least the reward that the
- * recipe promises. An empty answer must be wrong, earn no positive reward, and earn less than the reference.
+ * recipe promises; a problem without a reference answer is valid. An empty answer must be wrong, earn no positive reward, and earn less
+ * than the reference.
  */
-const isValid = (given: Given, promised: number | undefined) => ({ correct, reward }: Answered) => {
+const isValid = (given: Given, promised: number | undefined) => ({ correct, hasReference, reward }: Answered) => {
+  if (given === "reference" && !hasReference) return true
   if (given === "empty") return !correct && reward <= 0 && reward < (promised ?? 1)
   return promised === undefined ? correct && reward >= 1 : reward >= promised
 }
 
 const lines = (given: Given, promised: number | undefined, answered: ReadonlyArray<Answered>) =>
   [...new Set(answered.map(({ evaluation }) => evaluation))].flatMap((evaluation) => {
-    const all = answered.filter((one) => one.evaluation === evaluation)
+    const problems = answered.filter((one) => one.evaluation === evaluation)
+    const all = problems.filter(({ hasReference }) => given === "empty" || hasReference)
+    const without = problems.length - all.length
     const invalid = all.filter((one) => !isValid(given, promised)(one))
     const answer = given === "reference" ? "the reference answer" : "an empty answer"
     const reached = all.filter(({ correct, reward }) => promised === undefined ? correct : reward >= promised).length
     const what = promised === undefined ? "right" : `rewarded by at least ${promised}`
     return [
-      `${Untrusted.show(evaluation)}: ${reached} of ${all.length} problems ${what} with ${answer}`,
+      `${Untrusted.show(evaluation)}: ${reached} of ${all.length} problems ${what} with ${answer}` +
+      (without === 0 ? "" : `; ${without} have no reference answer`),
       ...invalid.slice(0, most).map(({ detail, problem, reward }) =>
         `  problem ${problem}: reward ${reward}${detail === "" ? "" : `, ${Untrusted.show(detail)}`}`
       )

@@ -113,10 +113,10 @@ const evaluated = 64
 
 const inFence = (program: string) => `\`\`\`python\n${program}\n\`\`\``
 
-/** The problem's solution, formatted as a model's answer. */
+/** The problem's solution, formatted as a model's answer. Some chat templates trim the problem. */
 const answerTo = (tasks: ReadonlyArray<CodeTask>) => (prompt: string) =>
   Option.map(
-    Option.fromUndefinedOr(tasks.findLast((task) => prompt.includes(task.prompt))?.solution),
+    Option.fromUndefinedOr(tasks.findLast((task) => prompt.includes(task.prompt.trim()))?.solution),
     inFence
   )
 
@@ -179,6 +179,7 @@ export const codeRl = Recipe.make({
       turns: CodeEnv.turns[settings.form],
       answerTo: answerTo([...train, ...test]),
       emptyAnswer: inFence(""),
+      evaluationOnly: train.length === 0,
       options: {
         ...options,
         dataset: dataset(settings, groupOf(model, settings, yield* rubricsOf(model, settings)), train),

@@ -4,6 +4,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as CodeBlock from "../code/CodeBlock.ts"
 import * as CodePrompt from "../code/CodePrompt.ts"
 import * as CodeTask from "../code/CodeTask.ts"
 import * as PackedTests from "./PackedTests.ts"
@@ -93,6 +94,12 @@ export const tests = (given: unknown, metadata?: unknown): CodeTask.Tests => tes
 const optional = Schema.optionalKey(Schema.NullOr(Schema.Unknown))
 const optionalText = Schema.optionalKey(Schema.NullOr(Schema.String))
 
+/** The first of a row's published solutions, which may be in a fenced block. */
+const firstSolution = (given: unknown) => {
+  const [first] = isArray(given) ? given : []
+  return typeof first === "string" ? Option.getOrElse(CodeBlock.last(first), () => first) : undefined
+}
+
 const isFilled = (text: string | null | undefined): text is string => text != null && text.trim() !== ""
 
 /** Competition problems with tests. */
@@ -110,17 +117,20 @@ export const deepCoder = set(
       starter_code: optionalText,
       tests: optional,
       ground_truth: optional,
-      metadata: optional
+      metadata: optional,
+      solutions: optional
     })
   }),
-  ({ ground_truth, metadata, problem, prompt, question, starter_code, tests: given }, index) => {
+  ({ ground_truth, metadata, problem, prompt, question, solutions, starter_code, tests: given }, index) => {
     const text = [question, prompt, problem].find(isFilled)
     const hidden = tests(given ?? ground_truth, metadata)
+    const solution = firstSolution(solutions)
     if (text === undefined || !CodeTask.hasTests(hidden)) return Option.none()
     return Option.some({
       id: `deepcoder-${index}`,
       prompt: CodePrompt.liveCodeBench(text, isFilled(starter_code) ? starter_code : ""),
-      tests: hidden
+      tests: hidden,
+      ...(isFilled(solution) && { solution })
     })
   }
 )

@@ -131,6 +131,14 @@ describe("a DeepCoder row", () => {
       assert.deepStrictEqual(inRow.tests, { _tag: "Function", functionName: "double", cases })
     }))
 
+  it.effect("has the first solution, with or without a fence", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* expectTask(CodeSets.deepCoder, rows.deepCoder)).solution, "print(1)")
+      const fenced = { ...rows.deepCoder, solutions: ["```python\nprint(2)\n```", "print(3)"] }
+      assert.strictEqual((yield* expectTask(CodeSets.deepCoder, fenced)).solution, "print(2)")
+      assert.isUndefined((yield* expectTask(CodeSets.deepCoder, rows.taco)).solution)
+    }))
+
   it.effect("is left out if it has no question or no readable tests", () =>
     Effect.gen(function*() {
       for (const row of [{ ...rows.deepCoder, problem: " " }, { ...rows.deepCoder, tests: "[]" }, { problem: "q" }]) {
