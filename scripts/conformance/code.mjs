@@ -79,6 +79,46 @@ const numbers = (by) => ({
   "with a word": `x = int(input())\nprint("answer", x / ${by})`
 })
 
+const sum = "a, b = map(int, input().split())\n"
+
+/** Right programs for the sum of two numbers that use parts of Python which graders replace. */
+const sums = {
+  "ends with exit()": `${sum}print(a + b)\nexit()`,
+  "ends with quit()": `${sum}print(a + b)\nquit()`,
+  "ends with exit(0)": `${sum}print(a + b)\nexit(0)`,
+  "ends with sys.exit()": `import sys\n${sum}print(a + b)\nsys.exit()`,
+  "opens standard input by its number": "a, b = map(int, open(0).read().split())\nprint(a + b)",
+  "reads bytes": "import sys\na, b = map(int, sys.stdin.buffer.read().split())\nprint(a + b)",
+  "reads lines of bytes":
+    "import sys\ninput = sys.stdin.buffer.readline\na, b = map(int, input().split())\nprint(a + b)",
+  "reads with os.read": "import os\na, b = map(int, os.read(0, 1000).split())\nprint(a + b)",
+  "writes with os.write": `import os\n${sum}os.write(1, str(a + b).encode())`,
+  "writes bytes": `import sys\n${sum}sys.stdout.buffer.write(str(a + b).encode())`,
+  "assigns a global name":
+    `${sum}total = 0\ndef add(n):\n    global total\n    total += n\nadd(a)\nadd(b)\nprint(total)`,
+  "reads to the end of the input":
+    "s = 0\nwhile True:\n    try:\n        line = input()\n    except EOFError:\n        break\n    s += sum(map(int, line.split()))\nprint(s)",
+  "runs in a thread":
+    `import threading\ndef main():\n    a, b = map(int, input().split())\n    print(a + b)\nt = threading.Thread(target=main)\nt.start()\nt.join()`,
+  "imports NumPy": `import numpy as np\n${sum}print(int(np.array([a, b]).sum()))`
+}
+
+const counting = {
+  "counts its calls": "seen = []\ndef solve(x):\n    seen.append(x)\n    return len(seen)"
+}
+
+const runs = {
+  "counts its runs": "import builtins\nbuiltins.runs = getattr(builtins, 'runs', 0) + 1\nprint(builtins.runs)"
+}
+
+const oneTwo = [{ input: "1", output: "1" }, { input: "1", output: "2" }]
+
+const oneOne = [{ input: "1", output: "1" }, { input: "1", output: "1" }]
+
+/** The same programs, for tests that expect that each case starts anew. */
+const anew = (ways) =>
+  Object.fromEntries(Object.entries(ways).map(([way, code]) => [`${way}, anew in each case`, code]))
+
 const lists = ListPrograms.all.filter(({ id, solution }) => id.startsWith("list") && solution.split("\n").length === 4)
 
 /** Every seventh program, paired with the next one. */
@@ -106,7 +146,12 @@ const pairs = [
       _tag: "Stdin",
       cases: [5, 100, -4].map((x) => ({ input: String(x), output: (x / by).toPrecision(9) }))
     }, numbers(by))
-  )
+  ),
+  ...pairsOf({ _tag: "Stdin", cases: [{ input: "1 2", output: "3" }] }, sums),
+  ...pairsOf({ _tag: "Stdin", cases: oneTwo }, runs),
+  ...pairsOf({ _tag: "Stdin", cases: oneOne }, anew(runs)),
+  ...pairsOf({ _tag: "Function", functionName: "solve", cases: oneTwo }, counting),
+  ...pairsOf({ _tag: "Function", functionName: "solve", cases: oneOne }, anew(counting))
 ]
 
 const responses = [
@@ -154,8 +199,28 @@ const ours = await Effect.runPromise(
   )
 )
 
+const noBytes = "the cookbook replaces standard input and output by texts without bytes or a file behind them"
+const noExit = "the cookbook sets `exit` and `quit` to None"
+const shared = "all cases share a process in the cookbook; here each has its own"
+
 /** Disagreements with a known cause, by the way in which the program is written. */
 const judged = {
+  "Stdin: ends with exit(): passes here": noExit,
+  "Stdin: ends with quit(): passes here": noExit,
+  "Stdin: ends with exit(0): passes here": noExit,
+  "Stdin: opens standard input by its number: passes here": noBytes,
+  "Stdin: reads bytes: passes here": noBytes,
+  "Stdin: reads lines of bytes: passes here": noBytes,
+  "Stdin: reads with os.read: passes here": noBytes,
+  "Stdin: writes with os.write: passes here": noBytes,
+  "Stdin: writes bytes: passes here": noBytes,
+  "Stdin: assigns a global name: passes here":
+    "the cookbook makes the program the body of a function, so its global names are local",
+  "Stdin: imports NumPy: fails here": "the sandbox's Python has no NumPy on this machine; the cookbook's has",
+  "Stdin: counts its runs: fails here": shared,
+  "Stdin: counts its runs, anew in each case: passes here": shared,
+  "Function: counts its calls: fails here": shared,
+  "Function: counts its calls, anew in each case: passes here": shared,
   "Function: exits with 0: fails here":
     "the function ends the process with code 0, which the cookbook counts as success: an exploit there, a wrong answer here"
 }
