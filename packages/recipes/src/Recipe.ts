@@ -88,6 +88,8 @@ export interface TaskOptions<E, R> {
   readonly options:
     & Rl.Options<E, R, E, R, never, never, E | InvalidOption.InvalidOption>
     & Required<Pick<Rl.Options, "sampling">>
+  /** The groups that training rolls out, if they differ from those of the options' dataset. */
+  readonly trained?: Task<E, R>["trained"]
   /** Most turns of an episode. Default: 1. */
   readonly turns?: number
   readonly answerTo?: Task["answerTo"]
@@ -121,16 +123,19 @@ const changed = <E, R>({ update, ...options }: TaskOptions<E, R>["options"], cha
 /** The task of a reinforcement learning run. Without `answerTo`, the task has no known answers. Fails if an option is invalid. */
 export const task = Effect.fnUntraced(
   function*<E, R>(
-    { answerTo, emptyAnswer, evaluationOnly, options: given, referenceReward, turns = 1 }: TaskOptions<E, R>
+    { answerTo, emptyAnswer, evaluationOnly, options: given, referenceReward, trained, turns = 1 }: TaskOptions<E, R>
   ) {
     const options = changed(given, yield* Change)
     const { run } = yield* RunOptions.resolve(options)
     const { maxTokens } = yield* Setting.decode(SamplingSettings.SamplingSettings, options.sampling, "sampling")
     const task: Task<E | Rl.Error, R> = {
       model: options.model,
-      run: Rl.run(options),
+      run: trained === undefined
+        ? Rl.run(options)
+        : Stream.unwrap(Effect.map(trained, (dataset) => Rl.run({ ...options, dataset }))),
       check: Rl.validate(options),
       dataset: options.dataset,
+      ...(trained !== undefined && { trained }),
       replacing: replacing(options),
       credit: Credit.identityOf(options.update.credit),
       evaluators: options.run?.evaluators ?? [],
@@ -286,6 +291,9 @@ const identityWith = (change: CreditChange, credit: Credit.Credit) => Credit.ide
 const usesChosen = (change: CreditChange) =>
   JSON.stringify(identityWith(change, chosen)) !== JSON.stringify(identityWith(change, Credit.everyGroup))
 
+/** The end of the description of a recipe whose credit is changed. */
+const creditNote = (change: CreditChange) => `. Credit: ${CreditText.name(identityWith(change, chosen))}`
+
 /**
  * The recipe with its credit changed: `change` gets the credit that the settings chose and returns the credit to train with. If that
  * credit's identity does not depend on the chosen credit, the recipe has no credit settings, and `configure` fails if one is given.
@@ -298,11 +306,11 @@ const usesChosen = (change: CreditChange) =>
 export const withCredit = <E, R>(recipe: Recipe<E, R>, change: CreditChange): Recipe<E, R> => {
   const { description, settings: { fields } } = recipe
   const credit = recipe.credit === undefined ? change : Function.flow(recipe.credit, change)
-  const named = CreditText.name(identityWith(credit, chosen))
   const isOpen = usesChosen(credit)
   return {
     ...recipe,
-    description: `${description}. Credit: ${named}`,
+    description: (recipe.credit === undefined ? description : description.replace(creditNote(recipe.credit), "")) +
+      creditNote(credit),
     settings: isOpen ? recipe.settings : Schema.Struct(Struct.omit(fields, creditNames)),
     credit,
     configure: Effect.fnUntraced(function*(given) {
@@ -313,7 +321,7 @@ export const withCredit = <E, R>(recipe: Recipe<E, R>, change: CreditChange): Re
           expected: "one that has the setting credit, as it is trained on rewards"
         })
       }
-      if (!isOpen) yield* refuseCredit(given, named)
+      if (!isOpen) yield* refuseCredit(given, CreditText.name(identityWith(credit, chosen)))
       const configured = yield* recipe.configure(given)
       return {
         ...configured,

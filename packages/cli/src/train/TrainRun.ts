@@ -152,9 +152,13 @@ const prepare = Effect.fnUntraced(function*<E, R>(
   { build, model }: Recipe.Configured<E, R>,
   { backend }: Flags
 ) {
-  const task = yield* build(yield* resolveModel(model, backend))
+  const named = asFlag(recipe)
+  const task = yield* Effect.mapError(
+    build(yield* resolveModel(model, backend)),
+    (error) => error instanceof InvalidOption.InvalidOption ? named(error) : error
+  )
   yield* AnswerKey.AnswerKey.set(task.answerTo)
-  yield* Effect.mapError(task.check, asFlag(recipe))
+  yield* Effect.mapError(task.check, named)
   return task
 })
 

@@ -1,5 +1,6 @@
-import { RunRecord } from "@effect-rl/core"
+import { Credit, RunRecord } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
+import { Recipe, Recipes } from "@effect-rl/recipes"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Stream } from "effect"
@@ -27,6 +28,14 @@ describe("a recipe with its own credit", () => {
       assert.deepStrictEqual(opened?.identity["credit"], { name: "group_relative", estimator: "fading" })
     }).pipe(Effect.provide(NodeServices.layer)))
 
+  it.effect("is trained if the training problems are not those of the plan", () =>
+    Effect.gen(function*() {
+      const { exit, folder } = yield* trainOwn("own-preference")
+      assert.isTrue(Exit.isSuccess(exit))
+      const [opened] = (yield* Stream.runCollect(records(folder))).filter(RunRecord.guards.Opened)
+      assert.deepStrictEqual(opened?.identity["credit"], { name: "group_relative", estimator: "leave_one_out" })
+    }).pipe(Effect.provide(NodeServices.layer)))
+
   it.effect("is named by show and by runs", () =>
     Effect.gen(function*() {
       const { folder } = yield* trainOwn("own-credit")
@@ -51,6 +60,12 @@ describe("a recipe with its own credit", () => {
       assert.notInclude(help, "--credit")
       assert.notInclude(help, "--overlong-buffer")
     }))
+
+  it("is named once in the description if it is changed again", () => {
+    const wrapped = Recipe.withCredit(Recipes.arithmetic, Credit.adaptiveEntropy({ target: 0.2 }))
+    const { description } = Recipe.withCredit(wrapped, () => Credit.everyGroup)
+    assert.strictEqual(description, `${Recipes.arithmetic.description}. Credit: ${Credit.everyGroup.name}`)
+  })
 
   const unused: ReadonlyArray<readonly [flag: string, ...value: ReadonlyArray<string>]> = [
     ["--credit", "normalized"],
@@ -97,8 +112,8 @@ describe("a recipe with its own credit", () => {
       const { folder } = yield* trainOwn("own-late", "--gamma", "0.5")
       assert.include((yield* run("show", folder)).out, "credit      group_relative/late, gamma 0.5")
       const { errors } = yield* trainOwn("own-late", "--length-penalty", "0.3")
-      const expected = "0.3, expected no value: the recipe's own credit group_relative/late does not have this option"
-      assert.include(errors.join("\n"), expected)
+      const expected = "expected no value: the recipe's own credit group_relative/late does not have this option"
+      assert.include(errors.join("\n"), `--length-penalty is 0.3, ${expected}`)
     }))
 
   it.effect("is refused if the recipe has no rewards", () =>

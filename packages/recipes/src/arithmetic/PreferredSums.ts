@@ -7,7 +7,6 @@ import {
   MessagePolicy,
   PairwisePreferenceGroupBuilder,
   Preferences,
-  Rl,
   Setting,
   SupervisedDataset,
   Tinker,
@@ -21,7 +20,6 @@ import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import * as CommonSettings from "../CommonSettings.ts"
 import * as ExampleSettings from "../ExampleSettings.ts"
 import * as MathEnv from "../math/MathEnv.ts"
@@ -254,16 +252,13 @@ export const preferenceRl = Recipe.make({
         )
     })
     const sums = Sums.dataset(Sums.boxed, { ...settings, model, batches: length })
-    const task = yield* Recipe.task({ options: { ...given, dataset: sums }, answerTo: Sums.answerTo })
-    const trained = Effect.map(preferenceModelOf(model, preferenceModel), judged)
-    const judging: Recipe.Task<Judge.JudgeError | SupervisedSums.Error> = {
-      ...task,
-      run: Stream.unwrap(Effect.map(trained, (dataset) => Rl.run({ ...given, dataset }))),
-      trained,
-      // Each answer is read once in every comparison that includes it.
-      readers: preferenceModel === undefined ? 0 : 2 * (Math.min(size, 4) - 1)
-    }
-    return judging
+    const task = yield* Recipe.task<Judge.JudgeError | SupervisedSums.Error, never>({
+      options: { ...given, dataset: sums },
+      trained: Effect.map(preferenceModelOf(model, preferenceModel), judged),
+      answerTo: Sums.answerTo
+    })
+    // Each answer is read once in every comparison that includes it.
+    return { ...task, readers: preferenceModel === undefined ? 0 : 2 * (Math.min(size, 4) - 1) }
   })
 })
 

@@ -6,6 +6,7 @@ import type { Renderer, Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
 import * as CommonSettings from "../CommonSettings.ts"
 import * as Teacher from "../distillation/Teacher.ts"
 import * as ExampleSettings from "../ExampleSettings.ts"
@@ -124,7 +125,8 @@ export const onPolicyDistill = Recipe.make({
       (credit) => Rl.run({ ...given, update: { ...given.update, credit } })
     )
     const task = yield* Recipe.task({ options: given, answerTo: Sums.answerTo })
-    return { ...task, run: Stream.unwrap(run), readers: 1 }
+    // The task's credit is that of rewards, which the run replaces.
+    return { ...Struct.omit(task, ["credit"]), run: Stream.unwrap(run), readers: 1 }
   })
 })
 

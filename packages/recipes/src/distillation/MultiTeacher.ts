@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
 import * as Sums from "../arithmetic/Sums.ts"
 import * as SupervisedSums from "../arithmetic/SupervisedSums.ts"
 import * as CommonSettings from "../CommonSettings.ts"
@@ -160,7 +161,8 @@ export const multiTeacher = Recipe.make({
     })
     const answerTo = (prompt: string) => Option.orElse(Sums.answerTo(prompt), () => Format.answerTo(prompt))
     const task = yield* Recipe.task({ options: given, ...(prompts === "made-up" && { answerTo }) })
-    return { ...task, run: Stream.unwrap(run), readers: 1 }
+    // The task's credit is that of rewards, which the run replaces.
+    return { ...Struct.omit(task, ["credit"]), run: Stream.unwrap(run), readers: 1 }
   })
 })
 

@@ -27,6 +27,11 @@ layer(Layer.merge(NodeServices.layer, noHub))("the recipe multi-teacher", (it) =
       }
     }))
 
+  it.effect("names no credit, because it is not trained on rewards", () =>
+    Effect.gen(function*() {
+      assert.isUndefined((yield* built).credit)
+    }))
+
   it.effect("evaluates held-out sums and lists, and has reference answers to both", () =>
     Effect.gen(function*() {
       const { answerTo, evaluators } = yield* built

@@ -1,4 +1,5 @@
 import { ScriptedTinker } from "@effect-rl/core/testing"
+import { Recipes } from "@effect-rl/recipes"
 import * as Teacher from "@effect-rl/recipes/distillation/Teacher"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -13,6 +14,14 @@ const backend = ScriptedTinker.layer({
     "effect-rl/other-weights": {},
     "effect-rl/other-tokens": { tokenizerFingerprint: "other" }
   }
+})
+
+layer(backend)("the recipe on-policy-distill", (it) => {
+  it.effect("names no credit, because it is not trained on rewards", () =>
+    Effect.gen(function*() {
+      const { build } = yield* Recipes.onPolicyDistill.configure({})
+      assert.isUndefined((yield* build(yield* TestModel.model)).credit)
+    }))
 })
 
 layer(backend)("Teacher.credit", (it) => {
