@@ -24,6 +24,17 @@ export class InvalidProblems extends Schema.TaggedError<InvalidProblems>()("Inva
   }
 }
 
+/** None of the problems has a reference answer, so nothing shows that a right answer is rewarded. */
+export class NoReferences extends Schema.TaggedError<NoReferences>()("NoReferences", {
+  recipe: Schema.String,
+  problems: Schema.Int
+}) {
+  override get message() {
+    return `${this.recipe}: none of ${this.problems} problems has a reference answer, so no right answer was checked; ` +
+      "the task's answerTo gives the answer to a prompt"
+  }
+}
+
 /** A problem with the result of its answer. */
 interface Answered {
   readonly evaluation: string
@@ -133,7 +144,7 @@ const lines = (given: Given, promised: number | undefined, answered: ReadonlyArr
 
 /**
  * Answers up to `limit` training problems and all problems of the evaluators, first with the reference answer and then with an empty one.
- * Fails with `InvalidProblems` if any reward is wrong.
+ * Fails with `InvalidProblems` if any reward is wrong, and with `NoReferences` if no problem has a reference answer.
  */
 export const run = Effect.fn("ValidateRun.run")(function*<E, R>(
   recipe: string,
@@ -144,9 +155,11 @@ export const run = Effect.fn("ValidateRun.run")(function*<E, R>(
   const backend = Layer.provideMerge(MockBackend.layer(configured.model, "all"), AnswerKey.AnswerKey.layer)
   const invalid = new Set<string>()
   let problems = 0
+  let referenced = 0
   for (const given of ["reference", "empty"] as const) {
     const { answered, promised } = yield* Effect.provide(answer(configured, given, limit), backend)
     problems = answered.length
+    if (given === "reference") referenced = answered.filter(({ hasReference }) => hasReference).length
     for (const one of answered) {
       if (!isValid(given, promised)(one)) invalid.add(`${one.evaluation}/${one.problem}`)
       yield* output.record({ type: "validated", given, ...one })
@@ -154,4 +167,5 @@ export const run = Effect.fn("ValidateRun.run")(function*<E, R>(
     yield* output.lines(lines(given, promised, answered))
   }
   if (invalid.size > 0) return yield* new InvalidProblems({ recipe, invalid: invalid.size, problems })
+  if (referenced === 0) return yield* new NoReferences({ recipe, problems })
 }, Effect.tapError(Output.recordError))

@@ -55,6 +55,17 @@ describe("effect-rl validate", () => {
       assert.include(errors.join("\n"), "faint: 1 of 1 problems do not distinguish a right answer from an empty one")
     }))
 
+  it.effect("fails if no problem has a reference answer", () =>
+    Effect.gen(function*() {
+      const { errors, exit, out } = yield* run(`validate ./${file("unanswered-recipe.ts")}`)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.deepStrictEqual(out, [
+        "training: 0 of 0 problems right with the reference answer; 2 have no reference answer",
+        "training: 0 of 2 problems right with an empty answer"
+      ])
+      assert.include(errors.join("\n"), "unanswered: none of 2 problems has a reference answer")
+    }))
+
   it.effect("writes a record for each problem and answer", () =>
     Effect.gen(function*() {
       const { out } = yield* run(`validate ./${own} --json`)
