@@ -3,7 +3,7 @@
  *
  * The program never shares a process with an expected value. Each case runs in a new process that receives only the case's input; what it
  * printed or returned is compared here. Assertions run in another sandbox, which treats the program's answers as data. A program can
- * therefore only change its own answers, and passes only if they are right.
+ * therefore only change what it answers and, as in Python, the arguments with which assertions call it.
  */
 import type { Score } from "@effect-rl/core"
 import { PythonJson } from "@effect-rl/core/renderers"
@@ -82,13 +82,18 @@ const mostRounds = 64
 const short = (text: string, length = 200) => text.length <= length ? text : `${text.slice(0, length)}…`
 
 /** Opens a sandbox for grading that contains these files. */
-const open = Effect.fnUntraced(function*(contents: Readonly<Record<string, string>>, options: Options) {
+const open = Effect.fnUntraced(function*(
+  contents: Readonly<Record<string, string>>,
+  options: Options,
+  environment: Readonly<Record<string, string>> = {}
+) {
   const sandbox = yield* Sandbox.Sandbox
   const { timeScale } = sandbox.capabilities
   return yield* sandbox.open({
     runtime: "python",
     role: "grader",
     files: SandboxFiles.make(contents),
+    environment,
     limits: {
       wall: Duration.times(Duration.fromInputUnsafe(options.timeout ?? defaultTimeout), timeScale),
       memory: options.memory ?? defaultMemory,
@@ -136,12 +141,22 @@ const outputOf = (
     Killed: () => Effect.fail(killed(provider))
   })
 
-const runs = (place: Sandbox.Handle, script: string, stdin: string) =>
+const runs = (place: Sandbox.Handle, script: ReadonlyArray<string>, stdin: string) =>
   Effect.flatMap(
-    // `-I` isolates Python, so neither the environment nor the working directory changes which modules it loads.
-    place.exec({ argv: ["python3", "-I", script], stdin }),
+    place.exec({ argv: ["python3", ...script], stdin }),
     (outcome) => outputOf(outcome, place.provider)
   )
+
+/** `-I` isolates Python, so neither the environment nor the working directory changes which modules it loads. */
+const runProgram = ["-I", "run.py"]
+
+const callFunction = ["-I", "call.py"]
+
+/** Not isolated, because the environment gives the seed of hashes. The sandbox contains nothing but this script. */
+const judgeAsserts = ["judge.py"]
+
+/** Sets of texts have the same order in each round, so that the assertions make the same calls. */
+const sameHashes = { PYTHONHASHSEED: "0" }
 
 const nonceOf = Effect.map(
   Effect.all([Random.nextInt, Random.nextInt, Random.nextInt]),
@@ -169,7 +184,7 @@ const parsed = (reply: string): Effect.Effect<PythonJson.Value, Failed> =>
 /** Sends a request to one of the scripts in `PythonPrograms` and returns its reply, of at most `most` characters, as JSON. */
 const ask = Effect.fnUntraced(function*(
   place: Sandbox.Handle,
-  script: string,
+  script: ReadonlyArray<string>,
   request: Readonly<Record<string, PythonJson.Value>>,
   most: number
 ) {
@@ -189,7 +204,7 @@ const wrong = (input: string, found: string, expected: string): Failed => ({
 })
 
 const programCase = Effect.fnUntraced(function*(place: Sandbox.Handle, { input, output }: CodeTask.Case) {
-  const found = yield* within(yield* runs(place, "run.py", input), mostOf(output))
+  const found = yield* within(yield* runs(place, runProgram, input), mostOf(output))
   if (!PrintedOutput.matches(found, output)) return yield* Effect.fail(wrong(input, found, output))
 })
 
@@ -206,7 +221,7 @@ const functionCase = Effect.fnUntraced(
   function*(place: Sandbox.Handle, { input, output }: CodeTask.Case, functionName: string) {
     const calls = [yield* jsonLines(input)]
     const request = { function: functionName, form: "plain", calls }
-    const reply = yield* parsed(yield* ask(place, "call.py", request, mostOf(output)))
+    const reply = yield* parsed(yield* ask(place, callFunction, request, mostOf(output)))
     const value = field(isList(reply) ? reply[0] : undefined, "value")
     if (value === undefined) return yield* Effect.fail(noReply)
     if (!ReturnedValue.matches(value, output)) {
@@ -223,9 +238,11 @@ const assertsCase = Effect.fnUntraced(
   function*(place: Sandbox.Handle, judge: Sandbox.Handle, { code, functionName, setup }: CodeTask.AssertTests) {
     let answers: ReadonlyArray<PythonJson.Value> = []
     let most = mostOf(code)
+    let known = -1
+    let isRepeatable = true
     for (let round = 0; round < mostRounds; round++) {
       const request = { function: functionName, code: `${setup}\n${code}`, answers }
-      const said = yield* parsed(yield* ask(judge, "judge.py", request, round === 0 ? mostOutput : mostCalls))
+      const said = yield* parsed(yield* ask(judge, judgeAsserts, request, round === 0 ? mostOutput : mostCalls))
       const calls = field(said, "calls")
       const answered = Number(field(said, "answered"))
       const detail = String(field(said, "detail"))
@@ -238,10 +255,13 @@ const assertsCase = Effect.fnUntraced(
         if (field(said, "passed") === true) return
         return yield* Effect.fail<Failed>({ failure: "Wrong Answer", detail })
       }
+      // The first call without an answer depends only on answers that are kept, so the next round answers it if it is made again.
+      isRepeatable &&= answered > known
+      known = answered
       // The program may change the arguments that the tests made, and answers with them.
       if (round === 0) most += PythonJson.stringify(calls).length
       const reply = yield* parsed(
-        yield* ask(place, "call.py", { function: functionName, form: "encoded", calls }, most)
+        yield* ask(place, callFunction, { function: functionName, form: "encoded", calls }, most)
       )
       if (!isList(reply) || reply.length !== calls.length) return yield* Effect.fail(noReply)
       // Kept answers let a program that draws at random answer calls which depend on them.
@@ -250,7 +270,10 @@ const assertsCase = Effect.fnUntraced(
         ...calls.slice(answered).map((call, index) => [call, reply[answered + index] ?? null])
       ]
     }
-    return yield* new TestsUnusable({ detail: `their calls depend on each other in more than ${mostRounds} rounds` })
+    const detail = `the calls differ after ${mostRounds} rounds of answers`
+    return yield* isRepeatable
+      ? Effect.fail<Failed>({ failure: "Wrong Answer", detail })
+      : new TestsUnusable({ detail: `${detail}, though the answers to earlier calls were the same` })
   }
 )
 
@@ -289,7 +312,7 @@ const runAll = Effect.fnUntraced(function*(tests: CodeTask.Tests, code: string, 
     case "Asserts": {
       const solution = `${tests.setup}\n${code}`
       const place = yield* open({ "solution.py": solution, "call.py": PythonPrograms.callFunction }, options)
-      const judge = yield* open({ "judge.py": PythonPrograms.judgeAsserts }, options)
+      const judge = yield* open({ "judge.py": PythonPrograms.judgeAsserts }, options, sameHashes)
       const ran = yield* untilFailure([tests], (tests) => assertsCase(place, judge, tests))
       return { provider: place.provider, ran }
     }

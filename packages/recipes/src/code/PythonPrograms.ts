@@ -251,32 +251,42 @@ class OpaqueArgument(BaseException):
     """Arguments that the program returned and that cannot be sent as data."""
 
 
+def kind(encoded):
+    return "list" if isinstance(encoded, list) else next(iter(encoded), None) if isinstance(encoded, dict) else None
+
+
 def changed(held, before, after):
-    """An argument, or an item in it, as a call left it. Lists, dictionaries, sets, deques and byte arrays stay the same objects."""
+    """An argument, or an item in it, as a call left it. It stays the same object if it can be changed in place and kept its kind."""
     if before == after:
         return held
     value = decode(after)
-    if isinstance(held, (tuple, list)) and isinstance(value, (tuple, list)):
+    if kind(before) != kind(after):
+        return value
+    if isinstance(held, (tuple, list)):
         items = value
         if len(value) == len(held):
             old, new = (one if isinstance(one, list) else one["tuple"] for one in (before, after))
             items = [changed(*item) for item in zip(held, old, new)]
-        if isinstance(held, tuple):
-            return tuple(items)
-        held[:] = items
-    elif isinstance(held, dict):
+        if isinstance(held, list):
+            held[:] = items
+            return held
+        is_same = len(items) == len(held) and all(one is other for one, other in zip(items, held))
+        return held if is_same else tuple(items)
+    if isinstance(held, dict):
+        old = {json.dumps(key): (item, was) for item, (key, was) in zip(held.values(), before["dict"])}
+        items = {}
+        for key, now in after["dict"]:
+            known = old.get(json.dumps(key))
+            items[decode(key)] = decode(now) if known is None else changed(*known, now)
         held.clear()
-        dict.update(held, value)
-    elif isinstance(held, set):
+        dict.update(held, items)
+    elif isinstance(held, (set, deque)):
         held.clear()
-        held.update(value)
-    elif isinstance(held, deque):
-        held.clear()
-        held.extend(value)
+        (held.update if isinstance(held, set) else held.extend)(value)
     elif isinstance(held, bytearray):
         held[:] = value
-    elif not hasattr(held, "__iter__"):
-        return value
+    else:
+        return frozenset(value) if isinstance(held, frozenset) else value
     return held
 
 

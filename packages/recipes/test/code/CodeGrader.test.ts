@@ -1,7 +1,7 @@
 import { CodeGrader, CodeTask } from "@effect-rl/recipes"
 import { Outcome, Sandbox, SandboxError } from "@effect-rl/sandbox"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import * as HostPython from "./HostPython.ts"
 
 const sums: CodeTask.Tests = {
@@ -114,6 +114,38 @@ describe.skipIf(!HostPython.isThere)("the code grader", () => {
         "rows, seen = [[0], [0]], {1: {2}}\nrow = rows[1]\nf(rows, seen=seen)\nassert row == [7]\nassert seen == {1: {2, 3}}",
       right: "def f(rows, seen):\n    rows[1][0] = 7\n    seen[1].add(3)",
       wrong: "def f(rows, seen):\n    rows[1] = 7\n    seen[1].add(3)"
+    },
+    {
+      does: "changes texts, None, tuples and bytes in a list in place",
+      tests: "a = ['h', None, (1, 2), b'x', 3]\nf(a)\nassert a == [3, b'x', (1, 2), None, 'h']",
+      right: "def f(x):\n    x.reverse()",
+      wrong: "def f(x):\n    x.sort(key=str)"
+    },
+    {
+      does: "replaces items by others of another kind",
+      tests: "a = [[0], [0], (1,), [2], {'a': 1}, frozenset({1})]\nrow = a[0]\n" +
+        "f(a)\nassert a == [[0], 7, 5, (2,), None, frozenset({2})]\nassert a[0] is row",
+      right: "def f(x):\n    x[1:] = [7, 5, (2,), None, frozenset({2})]",
+      wrong: "def f(x):\n    x[1:] = [7, 5, (2,), {}, frozenset({2})]"
+    },
+    {
+      does: "changes lists that a dictionary holds",
+      tests: "seen = {'a': [1], 'b': [2], 'c': {}}\none, two = seen['a'], seen['b']\nf(seen)\n" +
+        "assert seen == {'a': [1, 5], 'c': None, 'd': [3]}\nassert one == [1, 5] and seen['a'] is one and two == [2]",
+      right: "def f(x):\n    x['a'].append(5)\n    del x['b']\n    x['c'], x['d'] = None, [3]",
+      wrong: "def f(x):\n    x['a'].append(5)\n    del x['b']\n    x['c'], x['d'] = {}, [3]"
+    },
+    {
+      does: "changes a list within a tuple",
+      tests: "pair = ([1], 'x')\nheld = [pair]\nf(held)\nassert pair == ([1, 2], 'x') and held[0] is pair",
+      right: "def f(x):\n    x[0][0].append(2)",
+      wrong: "def f(x):\n    x[0] = ([2], 'x')"
+    },
+    {
+      does: "is tested with the items of a set of texts",
+      tests: "for w in {'apple', 'pear', 'fig', 'cherry', 'plum', 'kiwi'}:\n    assert f(w) == len(w)",
+      right: "def f(x):\n    return len(x)",
+      wrong: "def f(x):\n    return len(x) + 1"
     },
     {
       does: "remembers earlier calls",
@@ -249,6 +281,46 @@ describe.skipIf(!HostPython.isThere)("the code grader", () => {
       assert.include(yield* refused(asserts("assert f(lambda: 1)")), "they pass f values that cannot be sent as data")
       const noJson: CodeTask.Tests = { _tag: "Function", functionName: "f", cases: [{ input: "{", output: "1" }] }
       assert.include(yield* refused(noJson), "the input { is not JSON")
+    }))
+})
+
+describe("assertions that still make new calls after 64 rounds", () => {
+  const Request = Schema.fromJsonString(
+    Schema.Struct({
+      nonce: Schema.String,
+      answers: Schema.optionalKey(Schema.Array(Schema.Unknown)),
+      calls: Schema.optionalKey(Schema.Array(Schema.Unknown))
+    })
+  )
+
+  /** Assertions that make one more call than were answered, of which the first `answered(known)` were the same, and a program. */
+  const judged = (answered: (known: number) => number) =>
+    CodeGrader.judge(asserts("while f() == 1: pass"), "").pipe(Effect.provide(Sandbox.Sandbox.layerScripted({
+      run: ({ command: { stdin } }) =>
+        Effect.sync(() => {
+          const { answers = [], calls, nonce } = Schema.decodeUnknownSync(Request)(stdin)
+          const said = calls?.map(() => ({ value: 1 })) ??
+            {
+              passed: true,
+              detail: "",
+              calls: Array.from({ length: answers.length + 1 }, () => []),
+              answered: answered(answers.length)
+            }
+          const stdout = new TextEncoder().encode(`\n${nonce} ${JSON.stringify(said)}\n`)
+          return Outcome.Exited({ stdout, stderr: new Uint8Array(0), wallMillis: 0, code: 0 })
+        })
+    })))
+
+  it.effect("fail a program whose answers never end a loop", () =>
+    Effect.gen(function*() {
+      const { verdict } = yield* judged((known) => known)
+      assert.strictEqual(verdict.outcome, "Wrong Answer")
+    }))
+
+  it.effect("are refused if they make other calls though nothing else was answered", () =>
+    Effect.gen(function*() {
+      const { message } = yield* Effect.flip(judged(() => 0))
+      assert.include(message, "though the answers to earlier calls were the same")
     }))
 })
 

@@ -12,13 +12,13 @@ const env = { PATH: "/usr/bin:/bin:/usr/local/bin" }
 export const isThere = spawnSync("python3", ["--version"], { env }).status === 0
 
 export const layer = Sandbox.Sandbox.layerScripted({
-  run: ({ command: { argv: [program, ...rest], stdin }, files, spec: { limits } }) =>
+  run: ({ command: { argv: [program, ...rest], stdin }, files, spec: { environment, limits } }) =>
     Effect.sync(() => {
       const folder = mkdtempSync(join(tmpdir(), "host-python-"))
       for (const [path, bytes] of files) writeFileSync(join(folder, path), bytes)
       const { error, signal, status, stderr, stdout } = spawnSync(program, rest, {
         cwd: folder,
-        env,
+        env: { ...env, ...environment },
         input: stdin ?? "",
         timeout: limits.wallMillis,
         killSignal: "SIGKILL",

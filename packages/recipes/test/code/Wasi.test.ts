@@ -20,5 +20,13 @@ layer(Sandbox.Sandbox.layerWasi({ concurrency: 1 }), { excludeTestServices: true
         const { verdict } = yield* CodeGrader.judge(sums, "print(6)")
         assert.deepInclude(verdict, { provider: "wasi", outcome: "Wrong Answer" })
       }))
+
+    it.effect("answers assertions that call with the items of a set", () =>
+      Effect.gen(function*() {
+        const code = "for w in {'apple', 'pear', 'fig', 'cherry', 'plum', 'kiwi'}:\n    assert f(w) == len(w)"
+        const words: CodeTask.Tests = { _tag: "Asserts", functionName: "f", setup: "", code }
+        const { verdict } = yield* CodeGrader.judge(words, "def f(x):\n    return len(x)")
+        assert.deepInclude(verdict, { provider: "wasi", outcome: "passed" })
+      }))
   }
 )
