@@ -131,7 +131,7 @@ export const drive = Effect.fn("RunDriver.drive")(function*(
     Effect.retry({ while: Predicate.isTagged("PersistenceError"), schedule: Schedule.spaced("1 second") }),
     Effect.mapError((error) => error._tag === "DriveError" ? error : failed(run)(Cause.fail(error)))
   )
-  // The message stays stored until the driver has answered the interruption, which refers to it.
+  // An interruption refers to the stored message, so the driver has some time to answer before the message is deleted.
   const stopped = Effect.timeoutOption(Effect.interruptible(Effect.exit(answered)), interruptTimeout)
   return yield* answered.pipe(
     Effect.onInterrupt(() => stopped),

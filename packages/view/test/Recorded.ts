@@ -1,4 +1,4 @@
-/** Records a short run whose transcripts contain markup and control characters. */
+/** Recorded runs for tests of the viewer, and single records. The transcripts of `write` contain markup and control characters. */
 import { type RunRecord, RunStore, Score } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { Branch, type Trajectory } from "@effect-rl/core/environments"

@@ -169,7 +169,7 @@ export const response = (action: Action, from: Language, to: Language): Retokeni
     }
   }
   const writeStop = (text: string, end: number) => {
-    // The tokens of a stop share no boundary with the text, so their ends are placed between two bytes.
+    // A stop is aligned as a whole: the ends of all its tokens but the last are placed between two bytes, where the text has no boundary.
     const start = at
     const stop = stopTokens(to, text)
     for (const token of stop.slice(0, -1)) write(token, Math.min(start + 0.5, end))

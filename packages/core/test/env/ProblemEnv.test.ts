@@ -26,10 +26,10 @@ const eos = "<|endoftext|>"
 
 describe("ProblemEnv rewards correct + formatCoef·(format − 1)", () => {
   const table = [
-    ["right and well ended", `2${end}`, 1],
-    ["right, cut or ended otherwise", "2", 0.9],
-    ["wrong and well ended", `3${end}`, 0],
-    ["wrong, cut or ended otherwise", "3", -0.1]
+    ["right and properly ended", `2${end}`, 1],
+    ["right, but cut or improperly ended", "2", 0.9],
+    ["wrong and properly ended", `3${end}`, 0],
+    ["wrong, and cut or improperly ended", "3", -0.1]
   ] as const
   for (const [title, response, reward] of table) {
     it.effect(`${reward} when ${title}`, () =>
@@ -46,7 +46,7 @@ describe("ProblemEnv rewards correct + formatCoef·(format − 1)", () => {
     ))
 })
 
-describe("ProblemEnv counts a response as well ended", () => {
+describe("ProblemEnv counts a response as properly ended", () => {
   const isWellEnded = (found: Env.Step) => found.metrics?.["format"]
 
   it.effect("at the renderer's stop, required or not", () =>

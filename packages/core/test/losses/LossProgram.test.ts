@@ -86,7 +86,7 @@ describe("LossProgram of a loss expression", () => {
     assert.match(Result.isFailure(found) ? found.failure.message : "", /16777216 tokens take \d+ numbers to compute/)
   })
 
-  it("keeps a slope of 0 beside an infinite value", () => {
+  it("gives a masked token a gradient of 0, not NaN, if its value is infinite", () => {
     const infinite = LossExpression.make(
       "infinite",
       {},

@@ -50,8 +50,8 @@ const expectedLoss = (data: Data, logprobs: ReadonlyArray<Float32Array>, at: (ty
 }
 
 /**
- * Trains on the data once, compares the loss with the formula, and applies an optimizer step. Returns the largest difference between the
- * trained and the sampling log-probabilities.
+ * Runs one forward-backward pass, compares its loss with the formula, and takes an optimizer step. Returns the largest difference between
+ * the log-probabilities in the pass, which precedes the step, and those at sampling.
  */
 const checkedStep = Effect.fnUntraced(function*(
   client: TrainingClient.TrainingClient,

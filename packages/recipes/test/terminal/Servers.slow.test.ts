@@ -63,7 +63,7 @@ describe.skipIf(lacks !== undefined)(title, { concurrent: false }, () => {
         assert.deepStrictEqual(servers(), [])
       }))
 
-    it.effect("report to the model if they end during a call, and commands still work", () =>
+    it.effect("give the model an error if they end during a call, and commands still work", () =>
       Effect.gen(function*() {
         const { stepReward, transitions } = yield* Terminal.play(
           { task: yield* task },

@@ -16,7 +16,7 @@ export const says = (...texts: ReadonlyArray<string>): Policy.Policy => ({
 export const play = <E>(builder: EnvGroupBuilder.EnvGroupBuilder<E>, ...texts: ReadonlyArray<string>) =>
   Rollout.group(builder, says(...texts))
 
-/** Counts the concurrent requests, each of which takes a second. */
+/** A judge that gives each `answer` after a second, and records the keys of its requests and how many were in progress at once. */
 export const watched = Effect.fnUntraced(
   function*<E>(answer: (request: MessagePolicy.Request) => Effect.Effect<string, E>) {
     const now = yield* Ref.make(0)

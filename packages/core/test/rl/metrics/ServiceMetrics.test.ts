@@ -5,7 +5,7 @@ import { Effect, Stream } from "effect"
 import * as Task from "../Task.ts"
 
 describe("a backend's metrics", () => {
-  it("have prefixed names, so they cannot be mistaken for the run's", () => {
+  it("get a prefix, except grad_norm and update_norm, so they cannot be mistaken for the run's", () => {
     const reported = { reward: 9, step: -1, "env/all/reward/total": 9, grad_norm: 0.5, update_norm: 0.1 }
     assert.deepStrictEqual(StepMetrics.ofService(reported), {
       "service/reward": 9,

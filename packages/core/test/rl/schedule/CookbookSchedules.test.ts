@@ -87,7 +87,7 @@ const asUpstream: typeof Dispatch.rules = (settings) => ({
   isStale: () => false
 })
 
-/** This library starts groups ahead until the dataset ends, whereas upstream cancels the groups that its last step does not train on. */
+/** At the end of the dataset, this library trains on the groups in progress. Upstream cancels those that its last step does not train on. */
 describe("the schedule recorded from tinker-cookbook", () => {
   it("has all 29 recorded worlds", () => assert.lengthOf(cases, 29))
 
