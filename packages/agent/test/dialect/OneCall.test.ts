@@ -31,7 +31,7 @@ describe("a reply with parallel tool calls", () => {
       }))
   }
 
-  it.effect("reports that it ended with a tool call", () =>
+  it.effect("chat: has finish_reason tool_calls if it was cut after its first call", () =>
     Effect.gen(function*() {
       const { post } = yield* Service.make({ sample: Service.saying(two) })
       const tools = [Service.chat.tool("add", { type: "object" })]

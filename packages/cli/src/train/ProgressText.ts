@@ -14,7 +14,7 @@ const bar = (share: number) => {
   return `${"█".repeat(filled)}${"░".repeat(barWidth - filled)}`
 }
 
-/** The iteration's number, padded to the width of the last iteration's number. */
+/** The iteration's number and the total, as in ` 3/20`, padded to the total's width; only the number if the total is unknown. */
 const iterationNumber = (done: number, iterations: number | null) =>
   iterations === null ? String(done) : `${String(done).padStart(String(iterations).length)}/${iterations}`
 

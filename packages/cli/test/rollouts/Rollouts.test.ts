@@ -87,7 +87,7 @@ describe("effect-rl audit", () => {
       const file = join(dirname(folder), "quarantine.jsonl")
       const { errors, exit, out } = yield* run("audit", folder, "--quarantine", file)
       assert.isTrue(Exit.isFailure(exit))
-      // The mock gives half of the members the same answer. At its −0.5 nats per token, so many equal answers are improbable.
+      // Four of the eight members answer "unknown". At the mock's −0.5 nats per token, four equal answers of this length are improbable.
       assert.match(
         errors.at(-1) ?? "",
         new RegExp(`^error: ${folder}: \\d+ findings? \\(duplicates\\); read the transcripts`)

@@ -200,8 +200,8 @@ const readTurn = (
 }
 
 /**
- * The turns of an episode. `responses` has a parsed message per turn, or undefined if the response cannot be parsed. Without `decode`, only
- * the messages and logs of the environment are used.
+ * The turns of an episode. `responses` has the parsed message of each turn. Where one is missing, the response comes from the environment's
+ * message or logs, or else from the decoded tokens. Without `decode`, no tokens are read.
  */
 export const make = (
   trajectory: Trajectory.Trajectory,

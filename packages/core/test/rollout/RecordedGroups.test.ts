@@ -187,7 +187,7 @@ describe("a group with a strategy", () => {
   const [empty] = Recorded.groups.filter(({ input }) => input.members.length === 0)
   const [unclean] = Recorded.groups.filter(({ input }) => input.cleanup_error !== null)
 
-  it.effect("an empty group is refused by name", () =>
+  it.effect("an empty group is refused with an error that names it", () =>
     Effect.gen(function*() {
       if (empty === undefined) return assert.fail("not recorded")
       const { exit } = yield* rolled(empty)

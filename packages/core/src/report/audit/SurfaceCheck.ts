@@ -172,7 +172,7 @@ export const surfaceReward = (): Check => {
     const sides = sidesOf(recent)
     const isEnough = Math.min(sides.paid.length, sides.unpaid.length) >= leastAnswers
     const byReference = isEnough ? tells(sides, ({ hasReference }) => hasReference) : 1
-    // If the reference answer is nearly always right, no surface feature can be more accurate by the required margin.
+    // If the reference answer alone tells paid from unpaid answers almost always, no feature can be better by the required margin.
     const features = byReference + better > 1 ? [] : [lengthOf(sides), phraseOf(sides)]
     const [feature = noFeature] = features.toSorted((left, right) => right.share - left.share)
     const isPaid = feature.share >= Math.max(telling, byReference + better) && isIndifferent(sides, feature)

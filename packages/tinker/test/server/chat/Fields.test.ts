@@ -21,7 +21,7 @@ const least: Readonly<Record<string, object>> = {
   "/anthropic/api/v1/messages/count_tokens": { model: Chat.model, messages }
 }
 
-/** A value that is invalid for every field: a field that is read reports it, and any other field is refused. */
+/** A value that no field allows: a field that is read reports it, an unsupported field is refused, and a field without effect accepts it. */
 const odd = { odd: ["shape"] }
 
 const kinds: Readonly<Record<string, FieldTable.Kind>> = {
