@@ -1,7 +1,7 @@
 /** The error of a process that cannot join a cluster, and its reasons. */
 import * as Schema from "effect/Schema"
 
-/** The database does not answer, or ends the connection because it stops. */
+/** The database does not answer, has no connection left, or ends the connection because it stops. */
 export class Unreachable extends Schema.TaggedError<Unreachable>()("Unreachable", { detail: Schema.String }) {
   override get message() {
     return `cannot reach it: ${this.detail}`

@@ -10,7 +10,7 @@ import { Tinker } from "../backend/Tinker.ts"
 import { TinkerError, Unsupported } from "../backend/TinkerError.ts"
 import type { ChatModel } from "../catalog/ChatModel.ts"
 import * as Credit from "../learn/Credit.ts"
-import { traitsOf } from "../learn/credit/FromRewards.ts"
+import { identityOf, traitsOf } from "../learn/credit/FromRewards.ts"
 import type { JsonObject } from "../records/Json.ts"
 import * as Check from "../settings/Check.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
@@ -108,7 +108,7 @@ export const penalize = <E, R>(
   return {
     ...traits,
     name: "kl_penalty",
-    config: credit.config,
+    config: { credit: identityOf(credit) },
     assign: Effect.fnUntraced(function*(groups, memory, weights) {
       const tinker = yield* Tinker
       const client = yield* tinker.createSamplingClient(

@@ -121,7 +121,7 @@ export interface Program<Cursor, out E = never, out R = never> {
   readonly length: number
   /** The batch that has fewer rows than the others; absent if there is none. */
   readonly shortBatch?: ShortBatch | undefined
-  /** A hash of the source text of environments and graders. A resumed run warns if it has changed. */
+  /** A hash of the source text of environments, graders and credit. A resumed run warns if it has changed. */
   readonly code?: string | undefined
   /**
    * The number of iterations that may be submitted before the previous one is settled: 0 if sampling needs the previous one's weights,

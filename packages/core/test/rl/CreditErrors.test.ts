@@ -45,6 +45,15 @@ const failing: ReadonlyArray<readonly [title: string, credit: Credit.Credit, mes
 ]
 
 describe("a run whose credit gives", () => {
+  it.effect("advantages of NaN below a KL penalty fails with an error that names both", () =>
+    Effect.gen(function*() {
+      const options = yield* Task.options({ run: { iterations: 1 } })
+      const credit = changed((advantages) => advantages.with(-1, NaN))
+      const update = { ...options.update, credit, kl: { coefficient: 0.1 } }
+      const error = yield* Effect.flip(Stream.runDrain(Rl.run({ ...options, update })))
+      assert.match(error.message, /^credit "kl_penalty\(cut\(group_relative\/centered\)\)" gave NaN for group "sum\/0"/)
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
   it.effect.each(failing)(
     "%s fails before its update with an error that names the credit",
     ([, credit, message]) =>

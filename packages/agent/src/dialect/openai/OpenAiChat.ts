@@ -140,10 +140,11 @@ export const handler = (incoming: Incoming) =>
       grammar,
       ...settingsOf({ ...value, max_tokens: value.max_completion_tokens ?? value.max_tokens ?? null }),
       isOneCall: value.parallel_tool_calls === false,
-      topLogprobs: yield* OpenAiAnswer.topLogprobs(
-        yield* OpenAiAnswer.alternatives({ answerer, notes }, value.model, "top_logprobs", value.top_logprobs),
-        value.logprobs === true,
-        "logprobs is not true"
+      topLogprobs: yield* OpenAiAnswer.alternatives(
+        { answerer, notes },
+        value.model,
+        "top_logprobs",
+        yield* OpenAiAnswer.topLogprobs(value.top_logprobs, value.logprobs === true, "logprobs is not true")
       )
     })
     return yield* value.stream === true ? streamed(prompted, notes, value) : whole(prompted, notes, value)

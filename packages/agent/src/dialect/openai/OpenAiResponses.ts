@@ -200,10 +200,11 @@ export const handler = (incoming: Incoming) =>
       temperature: value.temperature,
       topP: value.top_p,
       isOneCall: value.parallel_tool_calls === false,
-      topLogprobs: yield* OpenAiAnswer.topLogprobs(
-        yield* OpenAiAnswer.alternatives({ answerer, notes }, value.model, "top_logprobs", value.top_logprobs),
-        hasLogprobs,
-        `include does not have "${logprobs}"`
+      topLogprobs: yield* OpenAiAnswer.alternatives(
+        { answerer, notes },
+        value.model,
+        "top_logprobs",
+        yield* OpenAiAnswer.topLogprobs(value.top_logprobs, hasLogprobs, `include does not have "${logprobs}"`)
       ),
       stops: []
     })
