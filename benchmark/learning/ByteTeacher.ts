@@ -62,11 +62,9 @@ const figure = {
   seeds: Sums.seeds
 }
 
+/** The mean over seeds. Seeds share their problems and their draws, so the interval is as wide as that of one seed. */
 const pooled = (outcomes: ReadonlyArray<Kept.Outcome> = []) =>
-  Proportion.wilson(
-    outcomes.reduce((sum, { after }) => sum + Math.round(after.value * Sums.problems), 0),
-    outcomes.length * Sums.problems
-  )
+  Proportion.wilson(Report.mean(outcomes.map(({ after }) => after.value)) * Sums.problems, Sums.problems)
 
 /** The gain from the byte-level teacher as a share of that from the other one: of all seeds, its bounds, and of each seed. */
 const recovered = ({ rows }: Kept.Kept, before: number) => {
@@ -107,7 +105,7 @@ It answers ${
     } of ${Sums.problems} held-out problems correctly before. One teacher is tiny-64 itself after imitating worked sums (the recipe
 \`supervised\`). The tokens of the other one are single bytes: \`npm run pretrain -w packages/engine -- tiny-bytes\` trains it on worked sums from the
 weights of tiny-64. Neither has seen a held-out problem. Each token of the student is scored with the log-probability of the teacher's
-tokens that cover the same bytes. Shares are over all seeds, with Wilson's 95 % interval.`,
+tokens that cover the same bytes. Shares are means over all seeds. Their 95 % intervals are Wilson's for the problems of\none seed, because all seeds are asked the same problems.`,
     Report.table([
       "the teacher's tokens",
       "the teacher's right answers",
