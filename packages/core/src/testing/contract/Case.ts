@@ -89,6 +89,20 @@ const change = 0.02
 export const expectClose = (what: string, found: ArrayLike<number>, expected: ArrayLike<number>) =>
   expect(distance(found, expected) <= tolerance, `${what} to be ${list(expected)} within ${tolerance}`, list(found))
 
+/** The fraction of a change by which two ways to make it may differ, because backends may compute in half precision. */
+const rounding = 0.05
+
+/** Expects values that have changed from `before` as much as the expected ones. */
+export const expectSameChange = (
+  what: string,
+  before: ArrayLike<number>,
+  found: ArrayLike<number>,
+  expected: ArrayLike<number>
+) => {
+  const most = tolerance + rounding * distance(expected, before)
+  return expect(distance(found, expected) <= most, `${what} to be ${list(expected)} within ${most}`, list(found))
+}
+
 export const expectDifferent = (what: string, found: ArrayLike<number>, other: ArrayLike<number>) =>
   expect(distance(found, other) > change, `${what} to differ from ${list(other)} by more than ${change}`, list(found))
 

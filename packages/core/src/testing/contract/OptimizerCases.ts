@@ -29,11 +29,8 @@ const same = (
   Case.make(
     `optimizer: ${name}`,
     Effect.gen(function*() {
-      yield* Case.expectClose(
-        "logprobs",
-        yield* after(options, found),
-        yield* after(options, expected)
-      )
+      const before = yield* after(options, [])
+      yield* Case.expectSameChange("logprobs", before, yield* after(options, found), yield* after(options, expected))
     })
   )
 
@@ -65,11 +62,12 @@ const weightDecay = (options: Fixture.Options) =>
 
 /** Cases about the settings of optimizer steps. They compare steps that move the weights equally according to Adam's formulas. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
+  // A weight that is a power of two changes no sign of a gradient by rounding.
   same(
     options,
     "the first step moves each weight by the learning rate, whatever its gradient, beta1 and beta2",
     [[1, {}]],
-    [[1 / 3, { beta1: 0, beta2: 0 }]]
+    [[1 / 4, { beta1: 0, beta2: 0 }]]
   ),
   same(
     options,
