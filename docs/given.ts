@@ -109,7 +109,7 @@ export const training: TrainingClient.TrainingClient = await runtime.runPromise(
 )
 export const capabilities: Capabilities.Capabilities = model.capabilities
 export const policy = Policy.fromSamplingClient(client, { maxTokens: 16, seed: 1 })
-export const judge = MessagePolicy.fromSamplingClient(client, { model, maxTokens: 16, seed: 2 })
+export const judge = MessagePolicy.fromSamplingClient(client, { model, maxTokens: 32, seed: 2 })
 
 const makeProblem = (question: string) =>
   ProblemEnv.make({ model, question, referenceAnswer: "2", checkAnswer: (text) => text.trim() === "2" })

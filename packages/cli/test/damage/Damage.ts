@@ -162,7 +162,7 @@ export const forgeSums = (folder: string) => {
 export const changeLogprobs = (folder: string) =>
   editLines(
     join(folder, "payloads.jsonl"),
-    (lines) => lines.map((line) => line.replace(/"logprobs":"(.{4})../, `"logprobs":"$1Pg`))
+    (lines) => lines.map((line) => line.replace(/"logprobs":"(.{4})../, `"logprobs":"$1vg`))
   )
 
 /** Copies a finished run from `whole` to `folder` as a kill would have left it; `moment` is a byte offset in the records. */
