@@ -62,7 +62,7 @@ const flags: ReadonlyArray<readonly [flag: string, message: string]> = [
     "start: there is no Python \"/nowhere/python\": install Python 3.11 or later, or name one"
   ],
   ["--backend torch --executor threads:2", "--executor cannot be used with --backend torch, because each worker"],
-  ["--lora-rank 129", "lora.rank is 129, expected a whole number from 1 to 128"],
+  ["--lora-rank 129", "--lora-rank is 129, expected a whole number from 1 to 128"],
   ["--load-checkpoint-path runs/none", "--load-checkpoint-path runs/none: neither the folder of a run"],
   ["--max-tokens 1152", "--max-tokens is 1152, expected less than the context of 1152 tokens"]
 ]
