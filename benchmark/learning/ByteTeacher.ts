@@ -62,14 +62,10 @@ const figure = {
   seeds: Sums.seeds
 }
 
-/** The mean over seeds. Seeds share their problems and their draws, so the interval is as wide as that of one seed. */
-const pooled = (outcomes: ReadonlyArray<Kept.Outcome> = []) =>
-  Proportion.wilson(Report.mean(outcomes.map(({ after }) => after.value)) * Sums.problems, Sums.problems)
-
 /** The gain from the byte-level teacher as a share of that from the other one: of all seeds, its bounds, and of each seed. */
 const recovered = ({ rows }: Kept.Kept, before: number) => {
   const [ofBytes = [], ofSame = []] = [rows[bytes]?.["measured"], rows[same]?.["measured"]]
-  const [left, right] = [pooled(ofBytes), pooled(ofSame)]
+  const [left, right] = [Kept.shareAfter(ofBytes), Kept.shareAfter(ofSame)]
   const ratio = (after: number, other = NaN) => (after - before) / (other - before)
   return {
     all: ratio(left.value, right.value),
@@ -89,10 +85,10 @@ const publish = Effect.fnUntraced(function*(teachers: ReadonlyArray<Teacher>, be
       return [
         title,
         Report.interval(Proportion.wilson(right, Sums.problems)),
-        Report.interval(pooled(measured)),
+        Report.interval(Kept.shareAfter(measured)),
         measured.map(({ after }) => after.value.toFixed(3)).join(", "),
         Report.mean(measured.map(({ besides }) => besides["KL from the teacher"] ?? NaN)).toFixed(3),
-        Report.interval(pooled(control))
+        Report.interval(Kept.shareAfter(control))
       ]
     })
   )

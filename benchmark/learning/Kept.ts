@@ -1,4 +1,5 @@
 /** Outcomes of several rows and seeds, measured once and stored as JSON in `benchmark/results/curves`. */
+import { Proportion } from "@effect-rl/core/evaluation"
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as Report from "../Report.ts"
 
@@ -20,6 +21,15 @@ const Outcome = Schema.Struct({
   besides: Schema.Record(Schema.String, Schema.Number)
 })
 export interface Outcome extends Schema.Schema.Type<typeof Outcome> {}
+
+/**
+ * The mean over seeds of the share after training. Seeds share their problems and their draws, so the interval is as wide as that of one
+ * seed.
+ */
+export const shareAfter = (outcomes: ReadonlyArray<Outcome>): Proportion.Proportion => {
+  const trials = outcomes[0]?.after.trials ?? 0
+  return Proportion.wilson(Report.mean(outcomes.map(({ after }) => after.value)) * trials, trials)
+}
 
 /** The outcomes of each seed, by kind: the experiment or one of its controls. */
 const Outcomes = Schema.Record(Schema.String, Schema.Array(Outcome))

@@ -20,7 +20,6 @@ import {
   Tinker
 } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
-import { Proportion } from "@effect-rl/core/evaluation"
 import { Prompts } from "@effect-rl/core/program"
 import { Sums } from "@effect-rl/recipes"
 import { Effect, Stream } from "effect"
@@ -271,11 +270,6 @@ const program = Effect.gen(function*() {
   yield* Kept.measure({ name, seeds: pairs, rows: [{ title: equal, kinds: { pairs: pairOf } }] })
   const { machine, rows } = yield* Kept.read(name)
   const outcomesOf = (way: string) => rows[compared]?.[way] ?? []
-  /** The mean over seeds. Seeds share their problems and their draws, so the interval is as wide as that of one seed. */
-  const right = (way: string) => {
-    const trials = outcomesOf(way)[0]?.after.trials ?? 0
-    return Proportion.wilson(Report.mean(outcomesOf(way).map(({ after }) => after.value)) * trials, trials)
-  }
   const difference = (left: string, right: string) => {
     const { difference, high, low } = Compare.paired(outcomesOf(left).map(kept), outcomesOf(right).map(kept))
     return [left, right, Report.interval({ value: difference, low, high })]
@@ -317,7 +311,7 @@ ways to spend episodes. It says nothing about how well a capable reflector write
       ["way", "right answers after it [95 %]", "of each seed"],
       Object.keys(ways).map((way) => [
         way,
-        Report.interval(right(way)),
+        Report.interval(Kept.shareAfter(outcomesOf(way))),
         outcomesOf(way).map(({ after }) => after.value.toFixed(3)).join(", ")
       ])
     ),
